@@ -1,0 +1,97 @@
+# `make` alone lists what there is. The first target that needs Python makes .venv from the pins in
+# constraints.txt; nothing is installed outside it.
+
+PYTHON ?= python3
+VENV ?= .venv
+ATOMS ?= 4
+
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+STAMP := $(VENV)/.installed
+
+# What must be covered to the last branch: the kernel, and everything that a saved plan depends on.
+FULLY_COVERED := */dwindle/kernel/*,*/dwindle/adapters/disk.py,*/dwindle/adapters/journals/*,*/dwindle/adapters/formats/*,*/dwindle/runner/ledger.py
+
+export DWINDLE_REQUIRE_ALL
+
+.DEFAULT_GOAL := help
+.PHONY: help demo ci test lint types layers cov model-check proof current nightly fuzz mutation bench fmt clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(STAMP): constraints.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
+	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	@touch $@
+
+demo: $(STAMP)  ## validate and explain the shipped example plans
+	@PATH="$(abspath $(BIN)):$$PATH" sh examples/demo.sh
+
+ci: lint types layers cov model-check proof current  ## everything that must hold before a change is merged
+
+test: $(STAMP)  ## the quick part of the tests, under 3 minutes on 2 cores
+	$(PY) -m pytest -n 2 -m "not slow and not nightly"
+
+lint: $(STAMP)  ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)  ## mypy, strict
+	$(BIN)/mypy
+
+layers: $(STAMP)  ## imports point inward; the kernel stays pure
+	$(BIN)/lint-imports --no-cache
+
+cov: $(STAMP)  ## all tests but the nightly ones; kernel and store covered to the last branch
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n 2 -m "not nightly"
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+	$(BIN)/coverage report --include='$(FULLY_COVERED)' --fail-under=100
+
+model-check: $(STAMP)  ## every plan of up to ATOMS atoms (default 4), every outcome
+	$(PY) -m dwindle.testing.model_check --atoms $(ATOMS)
+
+proof: $(STAMP)  ## z3 obligations, and the Coq files (in order of name) where coqc is installed
+	$(PY) proof/obligations.py
+	@if command -v coqc >/dev/null; then \
+	    for file in proof/*.v; do \
+	        echo "$$file"; \
+	        said=$$(coqc -q -R proof "" "$$file") || exit 1; \
+	        echo "$$said" | sort | uniq -c; \
+	        case "$$said" in *Axioms:*) echo "$$file rests on axioms"; exit 1;; esac; \
+	    done; \
+	elif [ "$$DWINDLE_REQUIRE_ALL" = 1 ]; then \
+	    echo "coqc is not installed, and DWINDLE_REQUIRE_ALL=1"; exit 1; \
+	else \
+	    echo "coqc is not installed: the Coq files were not checked"; \
+	fi
+
+current: $(STAMP)  ## the shipped schemas are those of the wire types
+	$(PY) -m dwindle.adapters.formats.schema --check
+
+nightly: fuzz  ## what takes long: long fuzzing, nightly tests, 5 atoms, mutants of the kernel
+	$(PY) -m pytest -n 2 -m nightly
+	$(MAKE) model-check ATOMS=5
+	$(MAKE) mutation
+
+fuzz: $(STAMP)  ## the property tests with many random examples (DWINDLE_FUZZ, default 20000 here)
+	DWINDLE_FUZZ=$${DWINDLE_FUZZ:-20000} $(PY) -m pytest -n 2 -m "not nightly" -k "fuzz or property or properties"
+
+mutation: $(STAMP)  ## mutants of the kernel that no test kills; a report, not a gate
+	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt mutmut
+	-$(BIN)/mutmut run
+	-$(BIN)/mutmut results
+
+bench: $(STAMP)  ## every benchmark, as one table of ratios
+	$(PY) bench/run.py
+
+fmt: $(STAMP)  ## format, and mend what ruff can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:  ## remove what these targets made, .venv included
+	rm -rf $(VENV) build dist htmlcov mutants .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests bench proof docs -name __pycache__ -prune -exec rm -rf {} +
