@@ -1,0 +1,233 @@
+"""Turning back: failed choices, the ladder for an exhausted atom, and the backjump.
+
+When an atom has used up its attempts, the ladder looks for the cheapest thing that can still be
+tried. First another choice of the *innermost* group around it; undoing a choice further out would
+throw away more work. Then a probe that may split the atom up or find other ways. Only then does
+it turn back to a choice made elsewhere that the atom depends on, and takes the one made last,
+because what was decided early has the most built upon it. When nothing is left the run ends and
+says so; it never claims to have tried every combination, because it has not.
+
+`failed` only grows (a person's redirect aside): that, and the count of backjumps, is why this ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from dwindle.kernel.graph import chain, evolve, probes_left, selected, subtree, unfailed, view
+from dwindle.kernel.measure import measure, spare_fuel
+from dwindle.kernel.model import (
+    AtomId,
+    GroupId,
+    OrGroup,
+    Plan,
+    Status,
+    TrailEntry,
+    TrailType,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchRung:
+    atom: AtomId
+    group: GroupId
+    choice: AtomId
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRung:
+    atom: AtomId
+
+
+@dataclass(frozen=True, slots=True)
+class BackjumpRung:
+    atom: AtomId
+    group: GroupId
+
+
+@dataclass(frozen=True, slots=True)
+class LastRung:
+    """Nothing is left to try for this atom."""
+
+    atom: AtomId
+    choice: tuple[GroupId, AtomId] | None
+    """The innermost choice that it stands in."""
+
+
+Rung = SwitchRung | ProbeRung | BackjumpRung | LastRung
+
+
+def rung(plan: Plan, atom: AtomId) -> Rung:
+    """The next thing to try for an exhausted atom. (Rung 1, the retry, is for those with attempts.)"""
+    return (
+        switch_rung(plan, atom)
+        or probe_rung(plan, atom)
+        or backjump_rung(plan, atom)
+        or LastRung(atom, innermost_choice(plan, atom))
+    )
+
+
+def switch_rung(plan: Plan, atom: AtomId) -> SwitchRung | None:
+    for group, choice in enclosing_choices(plan, atom):
+        if len(unfailed(plan.groups[group])) > 1:
+            return SwitchRung(atom, group, choice)
+    return None
+
+
+def probe_rung(plan: Plan, atom: AtomId) -> ProbeRung | None:
+    if probes_left(plan, plan.atoms[atom]) and spare_fuel(plan) > 0:
+        return ProbeRung(atom)
+    return None
+
+
+def backjump_rung(plan: Plan, atom: AtomId) -> BackjumpRung | None:
+    if measure(plan).backjumps <= 0:
+        return None
+    candidates = [g for g in closure(plan, atom) if has_untried(plan, plan.groups[g])]
+    if not candidates:
+        return None
+    order = {name: index for index, name in enumerate(plan.groups)}
+    return BackjumpRung(atom, max(candidates, key=lambda g: (last_decided(plan, g), order[g])))
+
+
+def enclosing_choices(plan: Plan, atom: AtomId) -> list[tuple[GroupId, AtomId]]:
+    """The choices that the atom is or stands under, innermost first."""
+    shape = view(plan).shape
+    return [
+        (GroupId(shape.group_of[node]), AtomId(node))
+        for node in chain(shape, atom)
+        if node in shape.group_of
+    ]
+
+
+def innermost_choice(plan: Plan, atom: AtomId) -> tuple[GroupId, AtomId] | None:
+    around = enclosing_choices(plan, atom)
+    return around[0] if around else None
+
+
+def has_untried(plan: Plan, group: OrGroup) -> bool:
+    """Decided, and with a further choice to take."""
+    return selected(plan, group) is not None and len(unfailed(group)) > 1
+
+
+def last_decided(plan: Plan, group: GroupId) -> int:
+    """Where on the Trail the group was decided last; -1 if never."""
+    shape = view(plan).shape
+    for index in range(len(plan.trail) - 1, -1, -1):
+        entry = plan.trail[index]
+        if entry.or_group == group:
+            return index
+        if entry.type is TrailType.USER_CORRECTION and entry.atom is not None:
+            if shape.group_of.get(entry.atom) == group:
+                return index
+    return -1
+
+
+def dependents(plan: Plan, nodes: Iterable[str]) -> tuple[AtomId, ...]:
+    """Every atom whose start waits, also by inheritance, for the end of one of the nodes.
+
+    Whoever waits for an ancestor waits for the node too, and whoever waits for a dependent, or
+    for what a dependent is part of, is a dependent itself.
+    """
+    shape = view(plan).shape
+    found: dict[str, None] = {}
+    tainted: dict[str, None] = {}
+    waiting = [above for node in nodes for above in chain(shape, node)]
+    while waiting:
+        node = waiting.pop()
+        if node in tainted:
+            continue
+        tainted[node] = None
+        for waiter in shape.waiters.get(node, ()):
+            for below in subtree(shape, waiter):
+                if below not in found:
+                    found[below] = None
+                    waiting.extend(chain(shape, below))
+    return tuple(a for a in plan.atoms if a in found)
+
+
+def closure(plan: Plan, atom: AtomId) -> tuple[GroupId, ...]:
+    """The live groups that the atom is a dependent of, in file order."""
+    live = view(plan).live
+    return tuple(g for g in plan.groups if g in live and atom in dependents(plan, (g,)))
+
+
+# --- doing it ----------------------------------------------------------------------------------
+
+
+def reopened(plan: Plan, atoms: Iterable[AtomId], *, attempts: bool = True) -> Plan:
+    """These atoms, and what stands above them, are to be done again: pending and unbound.
+
+    With `attempts`, every leaf among them gets its attempts back; probes are never given back.
+    Sessions on them are over (the caller has killed them).
+    """
+    shape = view(plan).shape
+    todo = dict.fromkeys(a for a in atoms if a in plan.atoms)
+    above = {n: None for a in todo for n in chain(shape, a) if n not in todo}
+    changed = dict(plan.atoms)
+    bindings = dict(plan.bindings)
+    for name, atom in plan.atoms.items():
+        if name in todo:
+            used = 0 if attempts and name not in shape.kids else atom.attempts
+            changed[name] = replace(atom, status=Status.PENDING, attempts=used)
+            bindings.pop(name, None)
+        elif name in above and atom.status is Status.RESOLVED:
+            changed[name] = replace(atom, status=Status.PENDING)
+            bindings.pop(name, None)
+    sessions = {a: s for a, s in plan.sessions.items() if a not in todo}
+    return replace(plan, atoms=changed, bindings=bindings, sessions=sessions)
+
+
+def with_failed_choice(plan: Plan, group: GroupId, choice: AtomId) -> Plan:
+    """The choice goes to `failed`; its whole subtree loses its bindings and sessions."""
+    before = plan.groups[group]
+    plan = reopened(plan, _atoms_under(plan, choice), attempts=False)
+    after = replace(before, failed=(*before.failed, choice))
+    if not after.speculative:
+        following = selected(plan, after)
+        after = replace(after, selected=following or before.selected)
+    return replace(plan, groups={**plan.groups, group: after})
+
+
+def switched(plan: Plan, group: GroupId, choice: AtomId, reason: str, at: str) -> Plan:
+    """Rung 2."""
+    plan = with_failed_choice(plan, group, choice)
+    return with_trail(plan, backtrack_entry(plan, group, reason, at))
+
+
+def backjumped(plan: Plan, group: GroupId, reason: str, at: str) -> Plan:
+    """Rung 4: pay a backjump, fail the old choice, reopen what was built upon it."""
+    old = selected(plan, plan.groups[group])
+    assert old is not None  # noqa: S101 - a group without a decision is never a target
+    built_upon = dependents(plan, (group,))
+    plan = with_failed_choice(plan, group, old)
+    others = (a for c in unfailed(plan.groups[group]) for a in _atoms_under(plan, c))
+    plan = reopened(plan, (*built_upon, *others))
+    plan = replace(plan, spent=replace(plan.spent, backjumps=plan.spent.backjumps + 1))
+    return with_trail(plan, backtrack_entry(plan, group, reason, at))
+
+
+def backtrack_entry(plan: Plan, group: GroupId, reason: str, at: str) -> TrailEntry:
+    left = unfailed(plan.groups[group])
+    return TrailEntry(
+        type=TrailType.BACKTRACK,
+        or_group=group,
+        selected=selected(plan, plan.groups[group]) or (left[0] if left else None),
+        reason=reason,
+        timestamp=at,
+    )
+
+
+def with_trail(plan: Plan, entry: TrailEntry) -> Plan:
+    return evolve(plan, trail=(*plan.trail, entry))
+
+
+def _atoms_under(plan: Plan, node: str) -> tuple[AtomId, ...]:
+    return tuple(AtomId(n) for n in subtree(view(plan).shape, node) if n in plan.atoms)
+
+
+def with_lost_commits(plan: Plan, lost: Iterable[AtomId]) -> Plan:
+    """Atoms whose work could not be kept when the branch was rebuilt: done again, like dependents."""
+    gone = tuple(a for a in lost if a in plan.atoms)
+    return reopened(plan, (*gone, *dependents(plan, gone))) if gone else plan

@@ -1,0 +1,325 @@
+"""From a plan to what should happen next. Pure: the same plan, the same decision.
+
+The order of judgement is fixed: a redirect, a stop, completion, the ladder, then budgets and
+stalls, and only then new sessions. Completion comes before the budgets, so that a success on the
+last allowed iteration is a success. Whoever ends a run waits until nothing is in flight.
+"""
+
+from __future__ import annotations
+
+from dwindle.kernel import branches, pace
+from dwindle.kernel.actions import (
+    Action,
+    Backjump,
+    CheckEarly,
+    Decision,
+    FailChoice,
+    Kill,
+    Probe,
+    Settle,
+    Stop,
+    Verify,
+    Work,
+)
+from dwindle.kernel.effects import is_verified
+from dwindle.kernel.graph import (
+    is_finished,
+    is_startable,
+    probes_left,
+    subtree,
+    unfailed,
+    view,
+)
+from dwindle.kernel.measure import combinations_tried, rounds_left
+from dwindle.kernel.model import (
+    ROOT,
+    Answer,
+    Atom,
+    AtomId,
+    Plan,
+    PlanKind,
+    RunStatus,
+    StopCode,
+    TrailType,
+)
+
+WAITS_BEFORE_VERIFYING = (0, 1, 5, 25)
+"""Seconds, by how many rounds in a row named nothing to mend."""
+
+
+def decide(plan: Plan) -> Decision:
+    for judge in (
+        _not_running,
+        _asked,
+        _abandoned,
+        _complete,
+        _unsettled,
+        _climb,
+        _out_of_budget,
+        _dispatch,
+    ):
+        decision = judge(plan)
+        if decision is not None:
+            return decision
+    return _stuck(plan)
+
+
+# --- the judges, in order ------------------------------------------------------------------------
+
+
+def _not_running(plan: Plan) -> Decision | None:
+    control = plan.control
+    if control.status is RunStatus.RUNNING:
+        return None
+    if control.status is RunStatus.PENDING:
+        return Decision(plan=plan, because="the run has not been started")
+    code = control.stop_code or StopCode.STOPPED_BY_USER
+    if control.status is RunStatus.COMPLETED:
+        code = StopCode.COMPLETED
+    reason = control.stop_reason or f"the run is {control.status}"
+    return _stop(plan, code, reason)
+
+
+def _asked(plan: Plan) -> Decision | None:
+    """A redirect, then a stop: whatever is in flight is ended first."""
+    control = plan.control
+    if control.redirect_requested:
+        why = "a redirect is under way"
+        return Decision(plan=plan, actions=_kill_all(plan, why), because=f"{why}: nothing starts")
+    if control.stop_requested:
+        reason = control.stop_reason or "a stop was requested"
+        code = control.stop_code or StopCode.STOPPED_BY_USER
+        return _ending(plan, code, reason, kill=True)
+    return None
+
+
+def _abandoned(plan: Plan) -> Decision | None:
+    """Sessions whose branch is not live any more only waste time and money."""
+    live = view(plan).live
+    kills = tuple(
+        Kill(atom=a, nonce=s.nonce, because=f"{a} is on a branch that was left")
+        for a, s in plan.sessions.items()
+        if a not in live
+    )
+    return Decision(plan=plan, actions=kills) if kills else None
+
+
+def _complete(plan: Plan) -> Decision | None:
+    seen = plan.verification
+    if is_verified(plan):
+        return _ending(plan, StopCode.COMPLETED, "every check of the base case passed", kill=True)
+    if ROOT in plan.sessions:
+        return Decision(plan=plan, because="the base case is being verified")
+    if not is_finished(plan):
+        if plan.limits.early_verify and plan.pace.branch_changed and not plan.sessions:
+            return Decision(plan=plan, actions=(CheckEarly(because="the branch changed"),))
+        return None
+    if plan.sessions:
+        return Decision(plan=plan, because="sessions that are no longer needed are ending")
+    unanswered = [q.item for q in seen.questions if q.answer is Answer.OPEN]
+    if seen.passed and unanswered:
+        asked = "; ".join(unanswered)
+        return _stop(plan, StopCode.AWAITING_CONFIRMATION, f"a person has to confirm: {asked}")
+    if seen.unmended:
+        return _stop(
+            plan,
+            StopCode.VERIFICATION_EXHAUSTED,
+            f"{seen.unmended} checks failed and no fuel or round is left to mend them",
+        )
+    if rounds_left(plan) <= 0:
+        return _stop(
+            plan, StopCode.VERIFICATION_EXHAUSTED, "the last verification round did not pass"
+        )
+    wait = WAITS_BEFORE_VERIFYING[
+        min(seen.rounds_without_gaps, len(WAITS_BEFORE_VERIFYING) - 1)
+    ]
+    why = "nothing is open" if not wait else "the last round could not run everything"
+    return Decision(plan=plan, actions=(Verify(after_seconds=wait, because=why),))
+
+
+def _unsettled(plan: Plan) -> Decision | None:
+    nodes = view(plan).unsettled
+    if not nodes:
+        return None
+    why = f"{', '.join(nodes)} follow from the plan and are not written into it"
+    return Decision(plan=plan, actions=(Settle(because=why),))
+
+
+def _climb(plan: Plan) -> Decision | None:
+    """The ladder, for the first exhausted atom that has a step to take or nothing left at all."""
+    for atom in view(plan).exhausted:
+        step = branches.rung(plan, atom)
+        match step:
+            case branches.SwitchRung():
+                return Decision(plan=plan, actions=(_fail_choice(plan, step),))
+            case branches.BackjumpRung():
+                return Decision(plan=plan, actions=(_backjump(plan, step),))
+            case branches.LastRung():
+                code = StopCode.OR_EXHAUSTED if step.choice else StopCode.ATOM_EXHAUSTED
+                return _ending(plan, code, _given_up(plan, step), kill=False)
+            case branches.ProbeRung():
+                continue
+    for name in view(plan).dead_groups:
+        reason = f"every choice of {name} has failed; {_tried(plan)}"
+        return _ending(plan, StopCode.OR_EXHAUSTED, reason, kill=False)
+    return None
+
+
+def _out_of_budget(plan: Plan) -> Decision | None:
+    limits, spent, control = plan.limits, plan.spent, plan.control
+    if spent.seconds >= limits.max_wall_seconds:
+        reason = f"{limits.max_wall_seconds} s of running are spent (max_wall_seconds)"
+        return _ending(plan, StopCode.BUDGET_TIME, reason, kill=False)
+    if limits.max_cost_usd is not None and spent.usd >= limits.max_cost_usd:
+        reason = f"{limits.max_cost_usd} USD are spent (max_cost_usd)"
+        return _ending(plan, StopCode.BUDGET_COST, reason, kill=False)
+    if limits.max_tokens is not None and spent.tokens >= limits.max_tokens:
+        reason = f"{limits.max_tokens} tokens are spent (max_tokens)"
+        return _ending(plan, StopCode.BUDGET_TOKENS, reason, kill=False)
+    if pace.begins_iteration(plan) and pace.iterations_left(plan) <= 0:
+        reason = f"{limits.max_iterations} iterations are done (max_iterations)"
+        return _ending(plan, StopCode.ITERATION_LIMIT, reason, kill=False)
+    if control.stall_count >= limits.max_stall_count and not _may_still_climb(plan):
+        reason = f"{control.stall_count} generations in a row got nowhere (max_stall_count)"
+        return _ending(plan, StopCode.STALLED, reason, kill=False)
+    return None
+
+
+def _may_still_climb(plan: Plan) -> bool:
+    """Trees do not stall, and neither does a run whose ladder has a probe to send."""
+    if plan.kind is PlanKind.TREE:
+        return True
+    return any(branches.probe_rung(plan, a) for a in view(plan).exhausted)
+
+
+def _dispatch(plan: Plan) -> Decision | None:
+    """Start what is ready, in file order, as far as slots, iterations and `touches` allow."""
+    if not pace.may_start(plan):
+        return Decision(plan=plan, because="every slot is taken") if plan.sessions else None
+    starts: list[Action] = []
+    taken = [t for a in plan.sessions for t in plan.atoms[a].touches]
+    slots = pace.slots(plan)
+    for atom in startable(plan):
+        if len(starts) >= slots:
+            break
+        if overlapping(atom.touches, taken):
+            continue
+        taken += atom.touches
+        starts.append(_start(plan, atom))
+    if starts:
+        return Decision(plan=plan, actions=tuple(starts))
+    if plan.sessions:
+        return Decision(plan=plan, because="what is open waits for what is running")
+    return None
+
+
+def _stuck(plan: Plan) -> Decision:
+    """Cannot happen on a valid plan; if it does, say what blocks."""
+    from dwindle.kernel.explain import waiting  # noqa: PLC0415 - explain knows decisions
+
+    blockers = waiting(Decision(plan=plan))
+    listed = "; ".join(f"{a}: {why}" for a, why in blockers.items())
+    return _stop(plan, StopCode.INTERNAL_ERROR, f"open atoms and nothing to do: {listed}")
+
+
+# --- their tools ---------------------------------------------------------------------------------
+
+
+def startable(plan: Plan) -> list[Atom]:
+    """Ready atoms, and exhausted ones that a probe may still help, in file order."""
+    seen = view(plan)
+    names = seen.ready
+    if seen.exhausted:
+        probed = [a for a in seen.exhausted if is_startable(seen.shape, seen.unmet, a)]
+        names = tuple(sorted((*names, *probed), key=seen.shape.place.__getitem__))
+    return [plan.atoms[n] for n in names]
+
+
+def wants_probe(plan: Plan, atom: Atom) -> bool:
+    return atom.probe and atom.probes == 0 and probes_left(plan, atom) > 0
+
+
+def overlapping(touches: tuple[str, ...], taken: list[str]) -> bool:
+    """Do two sets of paths meet? A folder meets everything below it."""
+    return any(
+        a == b or a.startswith(f"{b.rstrip('/')}/") or b.startswith(f"{a.rstrip('/')}/")
+        for a in touches
+        for b in taken
+    )
+
+
+def _start(plan: Plan, atom: Atom) -> Action:
+    if atom.id in view(plan).exhausted:
+        why = f"{atom.id} has used up its attempts; a probe may find another way"
+        return Probe(atom=atom.id, plan=True, because=why)
+    if wants_probe(plan, atom):
+        return Probe(atom=atom.id, because=f"{atom.id} asks for a probe first")
+    if atom.attempts:
+        why = f"{atom.id} failed before; attempt {atom.attempts + 1}"
+        if plan.control.stall_count:
+            why += ", and nothing has moved lately: another approach is needed"
+        return Work(atom=atom.id, because=why)
+    needs = view(plan).shape.needs.get(atom.id, ())
+    if needs:
+        return Work(atom=atom.id, because=f"{atom.id} needs {', '.join(needs)}: resolved")
+    return Work(atom=atom.id, because=f"{atom.id} depends on nothing that is open")
+
+
+def _fail_choice(plan: Plan, step: branches.SwitchRung) -> FailChoice:
+    left = [c for c in unfailed(plan.groups[step.group]) if c != step.choice]
+    under = dict.fromkeys(subtree(view(plan).shape, step.choice))
+    return FailChoice(
+        group=step.group,
+        choice=step.choice,
+        kills=tuple(a for a in plan.sessions if a in under),
+        because=f"{step.atom} has used up its attempts; {step.group} still has {', '.join(left)}",
+    )
+
+
+def _backjump(plan: Plan, step: branches.BackjumpRung) -> Backjump:
+    group = plan.groups[step.group]
+    shape = view(plan).shape
+    choices = (n for c in unfailed(group) for n in subtree(shape, c))
+    drops = dict.fromkeys((*choices, *branches.dependents(plan, (step.group,))))
+    return Backjump(
+        group=step.group,
+        atom=step.atom,
+        drops=tuple(a for a in plan.atoms if a in drops),
+        kills=tuple(a for a in plan.sessions if a in drops),
+        because=f"{step.atom} has nothing else to try and was built upon {step.group}, "
+        "which has another choice",
+    )
+
+
+def _given_up(plan: Plan, step: branches.LastRung) -> str:
+    evidence = "it never ran"
+    for entry in reversed(plan.trail):
+        if entry.type is TrailType.FAILURE and entry.atom == step.atom:
+            evidence = f"last: {entry.reason}"
+            break
+    return f"{step.atom} has nothing left to try ({evidence}); {_tried(plan)}"
+
+
+def _tried(plan: Plan) -> str:
+    count = combinations_tried(plan)
+    return f"{count} combination{'s' if count > 1 else ''} of choices tried"
+
+
+def _kill_all(plan: Plan, why: str) -> tuple[Kill, ...]:
+    return tuple(Kill(atom=a, nonce=s.nonce, because=why) for a, s in plan.sessions.items())
+
+
+def _ending(plan: Plan, code: StopCode, reason: str, *, kill: bool) -> Decision:
+    """Stop, once nothing is in flight any more."""
+    if not plan.sessions:
+        return _stop(plan, code, reason)
+    if kill:
+        return Decision(plan=plan, actions=_kill_all(plan, reason), because=reason)
+    return Decision(plan=plan, because=f"{reason}; running sessions may end")
+
+
+def _stop(plan: Plan, code: StopCode, reason: str) -> Decision:
+    return Decision(plan=plan, stop=Stop(code=code, reason=reason), because=reason)
+
+
+__all__ = ["AtomId", "decide"]

@@ -1,0 +1,329 @@
+"""What happened, in the past tense: the only input of `apply`.
+
+Every event carries `at` (an ISO 8601 time, for people and the Trail; the kernel never reads it)
+and `elapsed` (seconds of running since the event before it, which the wall-clock belt counts).
+The end of a session carries what it used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from dwindle.kernel.model import (
+    Aligned,
+    Answer,
+    AtomId,
+    BaseCase,
+    Check,
+    CorrectionType,
+    GroupId,
+    Role,
+    StopCode,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What one session cost."""
+
+    tokens: int = 0
+    usd: float = 0.0
+
+
+NO_USAGE = Usage()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """What all events share."""
+
+    at: str = ""
+    elapsed: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionNews(News):
+    """The end of a session: counts only if `nonce` is the one in flight for `atom`."""
+
+    atom: AtomId
+    nonce: int
+    usage: Usage = NO_USAGE
+
+
+# --- the run -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted(News):
+    """A person said `run`: the first time, or again after a stop."""
+
+    run_id: str | None = None
+    aligned: Aligned | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopRequested(News):
+    """Someone or something wants the run to end; sessions are ended first."""
+
+    reason: str
+    code: StopCode = StopCode.STOPPED_BY_USER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedirectRequested(News):
+    """A person is about to redirect: nothing starts until they have, or have given up."""
+
+    active: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded(News):
+    code: StopCode
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waited(News):
+    """Time passed and nothing else: a wait, a late report, a restart with nothing in flight."""
+
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled(News):
+    """Consequences were drawn that whoever wrote the file had left undrawn."""
+
+
+# --- sessions ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStarted(News):
+    """Charged here, before the process is spawned. A verification has ROOT for its atom."""
+
+    atom: AtomId
+    role: Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtomResolved(SessionNews):
+    """A worker succeeded, its evidence holds and its work is integrated."""
+
+    summary: str
+    artifacts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptFailed(SessionNews):
+    """Failure, bad evidence, timeout, malformed report, dead agent."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredInfeasible(SessionNews):
+    """A worker or probe says that it cannot be done this way: the attempts are used up."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeEnded(SessionNews):
+    """A probe came back without a plan: what it found goes into the worker's order."""
+
+    findings: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewAtom:
+    """An atom somebody proposes. `depends_on` may name earlier ones of its list as `#1`, `#2`."""
+
+    description: str
+    depends_on: tuple[str, ...] = ()
+    check: Check | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decomposed(SessionNews):
+    children: tuple[NewAtom, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlternativesProposed(SessionNews):
+    """Other ways to reach what the atom was to reach; the atom itself is given up."""
+
+    alternatives: tuple[NewAtom, ...]
+    reason: str
+
+
+class Interruption(StrEnum):
+    STOP = "stop"
+    RUNNER_DIED = "runner_died"
+    MERGE_CONFLICT = "merge_conflict"
+    RATE_LIMIT = "rate_limit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionInterrupted(SessionNews):
+    """Not the agent's fault: forgiven, and what was charged given back, while the pool lasts."""
+
+    cause: Interruption
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionReaped(SessionNews):
+    """A session on a branch that is no longer live was killed, its work saved."""
+
+
+# --- choices -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceFailed(News):
+    """Rung 2: the branch was rebuilt without `choice`. `unreplayed`: atoms whose work was lost."""
+
+    group: GroupId
+    choice: AtomId
+    reason: str
+    unreplayed: tuple[AtomId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backjumped(News):
+    """Rung 4: for the sake of `atom`, another choice of `group` is taken."""
+
+    group: GroupId
+    atom: AtomId
+    reason: str
+    unreplayed: tuple[AtomId, ...] = ()
+
+
+# --- verification ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """A check of the base case that ran and said no."""
+
+    item: str
+    evidence: str
+    check: Check | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerificationEnded(SessionNews):
+    """`passed`: every check holds. `gaps`: those that failed. `questions`: need a person's word.
+
+    Neither passed nor a gap means that something could not run or was not judged.
+    """
+
+    atom: AtomId = AtomId("")
+    passed: bool
+    gaps: tuple[Gap, ...] = ()
+    questions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlyChecked(News):
+    """`early_verify`: the mechanical checks were run on the branch as it is."""
+
+    passed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmed(News):
+    """A person's word on an assertion."""
+
+    item: str
+    answer: Answer
+    words: str = ""
+
+
+# --- redirects ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeObjective:
+    """None leaves a field as it is. `reopen` names resolved atoms that must be done again."""
+
+    goal: str | None = None
+    base_case: BaseCase | None = None
+    background_intent: str | None = None
+    deliverables: str | None = None
+    definition_of_done: str | None = None
+    protected_paths: tuple[str, ...] | None = None
+    reopen: tuple[AtomId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddAtom:
+    """Under the root, under `parent`, or as a further choice of `group`."""
+
+    new: NewAtom
+    parent: AtomId | None = None
+    group: GroupId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveAtom:
+    atom: AtomId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForceChoice:
+    group: GroupId
+    choice: AtomId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetLimit:
+    name: str
+    value: int | float | str | bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverrideBinding:
+    atom: AtomId
+    summary: str
+    artifacts: tuple[str, ...] | None = None
+
+
+Edit = ChangeObjective | AddAtom | RemoveAtom | ForceChoice | SetLimit | OverrideBinding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redirected(News):
+    """One redirect, of one scope. Sessions were killed before it; it pays for what they had used."""
+
+    type: CorrectionType
+    edits: tuple[Edit, ...]
+    description: str
+    aligned: Aligned | None = field(default=None)
+    """New pins, when the objective changed."""
+
+
+Event = (
+    RunStarted
+    | StopRequested
+    | RedirectRequested
+    | RunEnded
+    | Waited
+    | Settled
+    | SessionStarted
+    | AtomResolved
+    | AttemptFailed
+    | DeclaredInfeasible
+    | ProbeEnded
+    | Decomposed
+    | AlternativesProposed
+    | SessionInterrupted
+    | SessionReaped
+    | ChoiceFailed
+    | Backjumped
+    | VerificationEnded
+    | EarlyChecked
+    | Confirmed
+    | Redirected
+)

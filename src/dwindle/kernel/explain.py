@@ -1,0 +1,65 @@
+"""Why an open atom is not being started: the answer is made where the decision is made."""
+
+from __future__ import annotations
+
+from dwindle.kernel.actions import Decision, Probe, Work
+from dwindle.kernel.graph import selected, unmet_needs, view
+from dwindle.kernel.model import ROOT, AtomId, GroupId, Plan, Status
+
+
+def waiting(decision: Decision) -> dict[AtomId, str]:
+    """Every unresolved, unburied atom that no action of the decision starts."""
+    plan = decision.plan
+    started = [a.atom for a in decision.actions if isinstance(a, (Work, Probe))]
+    buried = view(plan).buried
+    return {
+        name: why_not(plan, name, decision)
+        for name, atom in plan.atoms.items()
+        if atom.status is not Status.RESOLVED and name not in buried and name not in started
+    }
+
+
+def why_not(plan: Plan, name: AtomId, decision: Decision) -> str:
+    seen = view(plan)
+    if name in plan.sessions:
+        session = plan.sessions[name]
+        return f"a {session.role} is at work on it (session {session.number})"
+    if name not in seen.live:
+        return not_live(plan, name)
+    if name in seen.shape.kids:
+        open_below = [k for k in seen.shape.kids[name] if k not in _resolved(plan, name)]
+        return f"it is done when {', '.join(open_below)} {'is' if len(open_below) == 1 else 'are'}"
+    unmet = unmet_needs(plan, name)
+    if unmet:
+        return f"it waits for {', '.join(unmet)}"
+    if decision.stop is not None:
+        return f"the run stops: {decision.stop.reason}"
+    if name in seen.exhausted:
+        return f"its attempts are used up; {decision.because or _actions(decision)}"
+    return decision.because or _actions(decision)
+
+
+def not_live(plan: Plan, name: AtomId) -> str:
+    """The choice it stands in, and which one is in force instead."""
+    shape = view(plan).shape
+    node: str = name
+    while node != ROOT:
+        group = plan.groups.get(GroupId(shape.parent[node]))
+        if group is not None and selected(plan, group) != node:
+            return f"{group.id} is with {selected(plan, group)}; {node} is kept in reserve"
+        node = shape.parent[node]
+    return "nothing needs it"  # pragma: no cover - a node that is not live stands in a choice
+
+
+def _resolved(plan: Plan, name: AtomId) -> dict[str, None]:
+    from dwindle.kernel.graph import is_resolved  # noqa: PLC0415
+
+    return {k: None for k in view(plan).shape.kids[name] if is_resolved(plan, k)}
+
+
+def _actions(decision: Decision) -> str:
+    if not decision.actions:
+        return "nothing is to be done"
+    if all(isinstance(a, (Work, Probe)) for a in decision.actions):
+        return "it is ready and waits for a free slot, or for atoms that touch the same files"
+    return f"first: {decision.actions[0].because}"

@@ -1,0 +1,281 @@
+"""What must hold of every transition: the laws, stated a second time and independently.
+
+`violations` is given a plan, an event and the plan after it, and yields one sentence for each law
+that is broken. Where the kernel has a clever way (patched views, closures), the law is checked by
+a plain one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dwindle.kernel import branches, effects, measure as measures, problems
+from dwindle.kernel.events import (
+    AtomResolved,
+    Backjumped,
+    ChoiceFailed,
+    Event,
+    ForceChoice,
+    OverrideBinding,
+    Redirected,
+    RunEnded,
+    RunStarted,
+    SessionNews,
+    SessionReaped,
+    SessionStarted,
+    SetLimit,
+    VerificationEnded,
+)
+from dwindle.kernel.graph import build, chain, is_resolved, selected, shape_of, subtree, view
+from dwindle.kernel.model import (
+    ROOT,
+    AtomId,
+    Plan,
+    Role,
+    RunStatus,
+    Status,
+    StopCode,
+)
+from dwindle.kernel.transitions import ATOM_NEXT, PAYS, RUN_NEXT
+
+
+def violations(before: Plan, event: Event, after: Plan) -> Iterator[str]:
+    if isinstance(event, SessionNews) and _is_late(before, event):
+        if before.atoms != after.atoms:
+            yield f"a late report on {event.atom} was believed"
+    yield from _measures(before, event, after)
+    yield from _tables(before, event, after)
+    yield from _state(after)
+    if isinstance(event, SessionStarted):
+        yield from _start(before, event, after)
+    if isinstance(event, RunEnded):
+        yield from _end(before, event, after)
+    if isinstance(event, (Backjumped, Redirected)):
+        yield from _reopening(before, event, after)
+    if isinstance(event, AtomResolved):
+        yield from _race(before, after)
+    yield from _nothing_lost(before, event, after)
+
+
+def _is_late(before: Plan, event: Event) -> bool:
+    if not isinstance(event, SessionNews):
+        return False
+    running = before.sessions.get(event.atom)
+    return running is None or running.nonce != event.nonce
+
+
+def _measures(before: Plan, event: Event, after: Plan) -> Iterator[str]:
+    """The measure is checked by `apply`; here its gauge, its J-free part, and the bound."""
+    m, n = measures.measure(before), measures.measure(after)
+    if min(n) < 0:
+        yield f"a negative component: {n}"
+    if isinstance(event, RunStarted):
+        if m[:-1] != n[:-1]:
+            yield f"a resume changed the measure: {m} -> {n}"
+    elif type(event) in PAYS and not _is_late(before, event):
+        if not n < m:
+            yield f"the measure did not fall: {m} -> {n}"
+        lost = isinstance(event, (ChoiceFailed, Backjumped)) and event.unreplayed
+        if not lost and not n[:4] + n[5:] < m[:4] + m[5:]:
+            yield f"the measure without J did not fall: {m} -> {n}"
+        raises = isinstance(event, Redirected) and any(
+            isinstance(e, SetLimit) for e in event.edits
+        )
+        if not raises and not measures.gauge(after) < measures.gauge(before):
+            yield f"the gauge did not fall: {measures.gauge(before)} -> {measures.gauge(after)}"
+    elif m != n:
+        yield f"a note changed the measure: {m} -> {n}"
+    if not isinstance(event, Redirected):
+        drop = isinstance(event, SessionStarted)
+        if measures.session_bound(after) > measures.session_bound(before) - drop:
+            yield (
+                "the bound on sessions did not hold: "
+                f"{measures.session_bound(before)} -> {measures.session_bound(after)}"
+            )
+
+
+def _tables(before: Plan, event: Event, after: Plan) -> Iterator[str]:
+    """What the tables in `transitions` promise is what happens."""
+    if after.control.status not in RUN_NEXT[type(event)].get(before.control.status, ()):
+        yield f"the run went from {before.control.status} to {after.control.status}"
+    for name, atom in before.atoms.items():
+        now = after.atoms.get(name)
+        if now is None or now.status is atom.status or name in view(before).shape.kids:
+            continue
+        kind = SessionReaped if name not in view(before).live else type(event)
+        if now.status not in (ATOM_NEXT.get((atom.status, k)) for k in (kind, type(event))):
+            yield f"{name} went from {atom.status} to {now.status}"
+
+
+def _state(plan: Plan) -> Iterator[str]:
+    seen = view(plan)
+    plain = build(plan, shape_of(plan))
+    if seen != plain:
+        yield f"the patched view differs from a built one: {seen} / {plain}"
+    if plan.control.status is not RunStatus.RUNNING and plan.sessions:
+        yield "the run ended while sessions are running"
+    if len([a for a in plan.sessions if a != ROOT]) > plan.limits.max_parallel_agents:
+        yield "too many sessions"
+    if seen.reserve > measures.fuel(plan):
+        yield "fuel of an unwritten alternative was spent"
+    if plan.control.status is RunStatus.COMPLETED and not effects.is_verified(plan):
+        yield "completed without a passed verification"
+    for name, atom in plan.atoms.items():
+        if name in seen.buried and (atom.status is not Status.PENDING or name in plan.bindings):
+            if name not in plan.sessions:
+                yield f"{name} of a failed choice kept its result"
+        if name in plan.sessions and name in seen.shape.kids:
+            yield f"composite {name} is being worked on"
+        if (atom.status is Status.IN_PROGRESS) != (name in plan.sessions):
+            yield f"{name} is {atom.status} and its session says otherwise"
+        if (
+            atom.status is Status.RESOLVED
+            and name in seen.live
+            and not _dependencies_met(plan, name)
+        ):
+            yield f"stale: {name} stays resolved while something it depends on is open"
+        if atom.status is Status.RESOLVED and seen.missing.get(name, 0) and name in seen.live:
+            yield f"{name} is resolved before its children"
+
+
+def _dependencies_met(plan: Plan, name: AtomId) -> bool:
+    shape = view(plan).shape
+    return all(is_resolved(plan, t) for n in chain(shape, name) for t in shape.needs.get(n, ()))
+
+
+def _start(before: Plan, event: SessionStarted, after: Plan) -> Iterator[str]:
+    if event.role is not Role.VERIFIER:
+        if measures.rounds_left(before) <= 0:
+            yield f"{event.atom} was started although nothing can be verified any more"
+        if not _dependencies_met(before, event.atom):
+            yield f"{event.atom} was started before its dependencies"
+        if event.atom not in view(before).live:
+            yield f"{event.atom} was started on a branch that is not live"
+        used = after.atoms[event.atom].attempts + after.atoms[event.atom].probes
+        if used != before.atoms[event.atom].attempts + before.atoms[event.atom].probes + 1:
+            yield f"{event.atom} was started without being charged"
+    most = before.limits.max_iterations * before.limits.max_parallel_agents
+    if after.control.iteration > before.limits.max_iterations:
+        yield f"iteration {after.control.iteration}, and {most} sessions were allowed"
+
+
+BUDGETS = (
+    StopCode.STALLED,
+    StopCode.ITERATION_LIMIT,
+    StopCode.BUDGET_TIME,
+    StopCode.BUDGET_COST,
+    StopCode.BUDGET_TOKENS,
+)
+
+
+def _end(before: Plan, event: RunEnded, after: Plan) -> Iterator[str]:
+    if event.code in BUDGETS and not view(before).missing[ROOT]:
+        yield f"{event.code} although nothing is open"
+    if after.control.status is RunStatus.COMPLETED and event.code is not StopCode.COMPLETED:
+        yield f"completed by {event.code}"
+    if event.code is StopCode.INTERNAL_ERROR:
+        yield "deadlock: something is open and nothing can be done"
+    if event.code is StopCode.STALLED and before.limits.max_stall_count >= max(
+        before.limits.max_attempts,
+        *(a.max_attempts or 0 for a in before.atoms.values()),
+    ):
+        left = [a for a in view(before).ready if not before.atoms[a].probe]
+        if left:
+            yield f"stalled while {', '.join(left)} had attempts left"
+    if event.code in (StopCode.OR_EXHAUSTED, StopCode.ATOM_EXHAUSTED):
+        if before.control.stop_requested:
+            return
+        if measures.measure(before).backjumps > 0:
+            for atom in view(before).exhausted:
+                yield from _gave_up(before, atom)
+
+
+def _gave_up(plan: Plan, atom: AtomId) -> Iterator[str]:
+    """Nothing that the atom was built upon, found by walking forward, had another choice."""
+    if not isinstance(branches.rung(plan, atom), branches.LastRung):
+        return
+    seen = view(plan)
+    for name, group in plan.groups.items():
+        if name not in seen.live or selected(plan, group) is None:
+            continue
+        untried = [c for c in group.choices if c not in group.failed and c != selected(plan, group)]
+        if untried and atom in _built_upon(plan, name):
+            yield f"gave {atom} up while {name}, which it was built upon, had {untried[0]} untried"
+        if untried and name in chain(seen.shape, atom):
+            yield f"gave {atom} up while {name}, which it stands in, had {untried[0]} untried"
+
+
+def _built_upon(plan: Plan, node: str) -> set[str]:
+    """Everything whose start waits, directly or not, for the end of a node; by plain iteration."""
+    shape = view(plan).shape
+    ends = set(chain(shape, node))
+    found: set[str] = set()
+    while True:
+        new = {
+            a
+            for a in (*plan.atoms, *plan.groups)
+            if a not in found
+            and any(t in ends for n in chain(shape, a) for t in shape.needs.get(n, ()))
+        }
+        if not new:
+            return found
+        found |= new
+        ends |= {n for a in new for n in chain(shape, a)}
+
+
+def _reopening(before: Plan, event: Backjumped | Redirected, after: Plan) -> Iterator[str]:
+    """What was built upon the old way is open again, with attempts; the new way is live."""
+    roots: list[str] = []
+    if isinstance(event, Backjumped):
+        roots = [event.group]
+    else:
+        if measures.rounds_left(after) < 1:
+            yield "a redirect left no verification round"
+        if after.control.stall_count or after.control.status is not RunStatus.RUNNING:
+            yield "a redirect left the run stalled or stopped"
+        if problems.structure_problems(after):
+            yield "a redirect broke the structure"
+        for edit in event.edits:
+            match edit:
+                case ForceChoice():
+                    roots.append(edit.group)
+                    if edit.choice in after.groups[edit.group].failed:
+                        yield f"the forced choice {edit.choice} is still in failed"
+                    if edit.choice not in view(after).live:
+                        yield f"the forced choice {edit.choice} is not live"
+                case OverrideBinding():
+                    roots.append(edit.atom)
+    seen = view(after)
+    for root in roots:
+        fresh = set(_built_upon(before, root))
+        if root in after.groups:
+            fresh |= set(subtree(seen.shape, root))
+        for name in fresh:
+            atom = after.atoms.get(AtomId(name))
+            if atom is None or name not in seen.live or name in seen.shape.kids:
+                continue
+            if atom.status is not Status.PENDING:
+                yield f"stale: {name} kept its result"
+            elif atom.id in seen.exhausted:
+                yield f"{name} was reopened without an attempt"
+
+
+def _race(before: Plan, after: Plan) -> Iterator[str]:
+    for name, group in before.groups.items():
+        if group.speculative and after.groups[name].failed != group.failed:
+            yield f"losers of the race {name} were recorded as failed"
+
+
+def _nothing_lost(before: Plan, event: Event, after: Plan) -> Iterator[str]:
+    """A resolved atom is reopened only by paying for it, or when its choice has failed."""
+    if isinstance(event, (Backjumped, Redirected)):
+        return
+    if isinstance(event, ChoiceFailed) and event.unreplayed:
+        return
+    buried = view(after).buried
+    kids = view(after).shape.kids
+    for name, atom in before.atoms.items():
+        if atom.status is Status.RESOLVED and after.atoms[name].status is not Status.RESOLVED:
+            composite = name in kids and isinstance(event, (ChoiceFailed, VerificationEnded))
+            if name not in buried and not composite:
+                yield f"{name} lost its result"
