@@ -15,17 +15,27 @@ from typing import Any
 
 import pytest
 
-from dwindle.kernel import branches, decide, effects, graph, growth, measure, pace, problems
-from dwindle.kernel import redirects, settle, transitions
+from dwindle.kernel import (
+    branches,
+    decide,
+    edits,
+    effects,
+    graph,
+    growth,
+    measure,
+    pace,
+    redirects,
+    sessions,
+    settle,
+    structure,
+    transitions,
+)
 from dwindle.kernel.actions import Decision, Stop
+from dwindle.kernel.errors import NotDwindling
 from dwindle.kernel.events import (
-    AtomResolved,
     AttemptFailed,
     Decomposed,
     Event,
-    Gap,
-    Interruption,
-    NewAtom,
     Redirected,
     RunStarted,
     SessionInterrupted,
@@ -35,23 +45,24 @@ from dwindle.kernel.events import (
 from dwindle.kernel.graph import view
 from dwindle.kernel.model import (
     ROOT,
-    Answer,
     AtomId,
     Dispatch,
     GroupId,
     OrGroup,
     Plan,
-    Role,
     Status,
     StopCode,
 )
 from dwindle.kernel.problem import Problem
+from dwindle.kernel.shape import Shape, subtree
 from dwindle.testing.model_check import check_plan
 from dwindle.testing.small_plans import plan_from
 from dwindle.testing.world import Suite
 
 
-def plant(patch: pytest.MonkeyPatch, original: Callable[..., Any], naive: Callable[..., Any]) -> None:
+def plant(
+    patch: pytest.MonkeyPatch, original: Callable[..., Any], naive: Callable[..., Any]
+) -> None:
     """Put a naive function in the place of one of the kernel's, wherever that is bound."""
     bound = 0
     for name, module in list(sys.modules.items()):
@@ -62,7 +73,7 @@ def plant(patch: pytest.MonkeyPatch, original: Callable[..., Any], naive: Callab
                     bound += 1
     for kind, value in list(effects.EFFECTS.items()):
         if value is original:
-            patch.setitem(effects.EFFECTS, kind, naive)  # type: ignore[arg-type]
+            patch.setitem(effects.EFFECTS, kind, naive)
             bound += 1
     assert bound, f"{original} is nowhere to be found"
 
@@ -85,11 +96,11 @@ def suite(*happens: str, **options: Any) -> Suite:
 
 # --- the naive functions -------------------------------------------------------------------------
 
-_start, _fail, _decompose = effects.session_started, effects.attempt_failed, effects.decomposed
-_interrupt, _resume, _redirect = effects.interrupted, effects.run_started, redirects.redirected
+_start, _fail, _decompose = sessions.session_started, sessions.attempt_failed, sessions.decomposed
+_interrupt, _resume, _redirect = sessions.interrupted, effects.run_started, redirects.redirected
 _verified, _rung, _switch = effects.verification_ended, branches.rung, branches.with_failed_choice
 _add, _decide, _win, _jump = growth.with_atoms, decide.decide, settle.race_won, branches.backjumped
-_reopen, _force = branches.reopened, redirects.with_forced
+_reopen, _force = branches.reopened, edits.with_forced
 
 
 def failing_is_free(plan: Plan, event: AttemptFailed) -> Plan:
@@ -113,7 +124,7 @@ def no_problems(*_: object) -> Iterator[Problem]:
     return iter(())
 
 
-def own_dependencies_only(_shape: graph.Shape, unmet: Any, atom: str) -> bool:
+def own_dependencies_only(_shape: Shape, unmet: Any, atom: str) -> bool:
     return not unmet.get(atom, 0)
 
 
@@ -146,7 +157,7 @@ def failed_is_cleared(plan: Plan, group: GroupId, choice: AtomId) -> Plan:
 
 
 def ends_at_once(plan: Plan, code: StopCode, reason: str, *, kill: bool) -> Decision:
-    return Decision(plan=plan, stop=Stop(code=code, reason=reason if kill else reason))
+    return Decision(plan=plan, stop=Stop(code=code, reason=f"{reason}{kill}"))
 
 
 def never_fenced(_plan: Plan, _event: Event) -> bool:
@@ -159,9 +170,10 @@ def budget_first(plan: Plan) -> Decision:
     return over or _decide(plan)
 
 
-def rotates(plan: Plan, group: GroupId, reason: str, at: str) -> Plan:
+def rotates(plan: Plan, rung: branches.BackjumpRung, reason: str, at: str) -> Plan:
+    group = rung.group
     before = plan.groups[group]
-    after = _jump(plan, group, reason, at)
+    after = _jump(plan, rung, reason, at)
     later = before.choices[before.choices.index(before.selected) - 1]
     return replace(
         after,
@@ -180,27 +192,25 @@ def direct_dependents(plan: Plan, nodes: Any) -> tuple[AtomId, ...]:
     return tuple(a for a in plan.atoms if any(t in wanted for t in shape.needs.get(a, ())))
 
 
-def losers_fail(plan: Plan, group: GroupId, at: str) -> Plan:
-    after = _win(plan, group, at)
+def losers_fail(plan: Plan, group: GroupId, winner: AtomId, at: str) -> Plan:
+    after = _win(plan, group, winner, at)
     won = after.groups[group]
     lost = tuple(c for c in won.choices if c != won.selected)
     return replace(after, groups={**after.groups, group: replace(won, failed=lost)})
 
 
-def losers_are_reset(plan: Plan, group: GroupId, at: str) -> Plan:
-    after = _win(plan, group, at)
+def losers_are_reset(plan: Plan, group: GroupId, winner: AtomId, at: str) -> Plan:
+    after = _win(plan, group, winner, at)
     won = after.groups[group]
     lost = [
-        AtomId(n)
-        for c in won.choices
-        if c != won.selected
-        for n in graph.subtree(view(after).shape, c)
+        AtomId(n) for c in won.choices if c != won.selected for n in subtree(view(after).shape, c)
     ]
     return _reopen(after, lost)
 
 
-def only_dependents_refilled(plan: Plan, group: GroupId, reason: str, at: str) -> Plan:
-    after = _jump(plan, group, reason, at)
+def only_dependents_refilled(plan: Plan, rung: branches.BackjumpRung, reason: str, at: str) -> Plan:
+    group = rung.group
+    after = _jump(plan, rung, reason, at)
     left = graph.unfailed(after.groups[group])
     kept = {c: replace(after.atoms[c], attempts=plan.atoms[c].attempts) for c in left}
     return replace(after, atoms={**after.atoms, **kept})
@@ -240,12 +250,12 @@ def last_choice_gives_up(plan: Plan, atom: AtomId) -> branches.Rung:
 
 
 def fixes_after_the_last_round(plan: Plan, event: VerificationEnded) -> Plan:
-    return growth.with_fixes(effects.ended(plan, event), event.gaps)
+    return growth.with_fixes(sessions.ended(plan, event), event.gaps)
 
 
 def strict_for_everything(before: Any, after: Any, event: Event, *, fenced: bool) -> None:
     if not after < before:
-        raise transitions.NotDwindling(event, before, after)
+        raise NotDwindling(event, before, after)
     assert not fenced or before
 
 
@@ -269,7 +279,7 @@ RULES = (
     Rule(
         name="H1",
         says="outside a choice a failed atom is simply pending again",
-        original=effects.attempt_failed,
+        original=sessions.attempt_failed,
         naive=failing_is_free,
         plan="A1",
         suite=suite(),
@@ -278,7 +288,7 @@ RULES = (
     Rule(
         name="H2",
         says="an attempt is counted when its result arrives",
-        original=effects.session_started,
+        original=sessions.session_started,
         naive=charged_at_the_end,
         plan="A1",
         suite=suite("interrupt"),
@@ -296,7 +306,7 @@ RULES = (
     Rule(
         name="H4",
         says="one may depend on something inside an alternative",
-        original=problems._legality_problems,
+        original=structure._legality_problems,
         naive=no_problems,
         plan="A4<-A2 G1{A1[A2]|A3}",
         suite=suite(),
@@ -305,7 +315,7 @@ RULES = (
     Rule(
         name="H5",
         says="cycles are looked for along depends_on only",
-        original=problems._cycle_problems,
+        original=structure._cycle_problems,
         naive=no_problems,
         plan="A1[A3<-A4] A2[A4]<-A1",
         suite=suite(),
@@ -332,7 +342,7 @@ RULES = (
     Rule(
         name="H8",
         says="a parent without children is done",
-        original=effects.decomposed,
+        original=sessions.decomposed,
         naive=nothing_is_everything,
         plan="A1",
         suite=suite("worker_grow", fuel=1),
@@ -350,7 +360,7 @@ RULES = (
     Rule(
         name="H10",
         says="verifying costs nothing",
-        original=effects.session_started,
+        original=sessions.session_started,
         naive=verifying_is_free,
         plan="A1",
         suite=suite(),
@@ -467,7 +477,7 @@ RULES = (
     Rule(
         name="N8",
         says="a forced choice stays in failed",
-        original=redirects.with_forced,
+        original=edits.with_forced,
         naive=forced_stays_failed,
         plan="G1{A1|A2}",
         suite=suite("force", redirects=1),
@@ -485,7 +495,7 @@ RULES = (
     Rule(
         name="N10",
         says="a rate limit is given back for nothing",
-        original=effects.interrupted,
+        original=sessions.interrupted,
         naive=forgiving_is_free,
         plan="A1",
         suite=suite("rate", forgiven=1),
@@ -577,6 +587,6 @@ def test_caught(rule: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("rule", RULES, ids=[r.name for r in RULES])
 def test_not_caught_without_it(rule: Rule) -> None:
     if rule.name in ("H4", "H5"):
-        assert problems.structure_problems(plan_from(rule.plan, rule.suite.limits()))
+        assert structure.structure_problems(plan_from(rule.plan, rule.suite.limits()))
     else:
         assert check_plan(plan_from(rule.plan, rule.suite.limits()), rule.suite).violation is None

@@ -93,6 +93,6 @@ class Decision:
     @property
     def waiting(self) -> Mapping[AtomId, str]:
         """Each open atom that no action starts, and what it waits for."""
-        from dwindle.kernel.explain import waiting  # noqa: PLC0415 - explain knows decisions
+        from dwindle.kernel.explain import waiting  # noqa: PLC0415 - it knows decisions itself
 
         return waiting(self)

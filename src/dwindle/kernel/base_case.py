@@ -143,7 +143,7 @@ def _quality_problems(check: Check, where: Where) -> Iterator[Problem]:
             what="a quality check needs either a rubric or criteria",
             hint="give exactly one of the two",
         )
-    if check.pass_threshold is None or not 1 <= check.pass_threshold <= 5:  # noqa: PLR2004
+    if check.pass_threshold is None or not 1 <= check.pass_threshold <= 5:
         yield Problem(
             where=(*where, "pass_threshold"),
             what="a quality check needs a pass_threshold from 1 to 5",

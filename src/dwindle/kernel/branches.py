@@ -15,17 +15,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from dwindle.kernel.graph import chain, evolve, probes_left, selected, subtree, unfailed, view
+from dwindle.kernel.graph import evolve, probes_left, selected, unfailed, view
 from dwindle.kernel.measure import measure, spare_fuel
 from dwindle.kernel.model import (
     AtomId,
     GroupId,
-    OrGroup,
     Plan,
     Status,
     TrailEntry,
     TrailType,
 )
+from dwindle.kernel.shape import chain, subtree
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class ProbeRung:
 class BackjumpRung:
     atom: AtomId
     group: GroupId
+    choice: AtomId
+    """The one in force, which will have failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ Rung = SwitchRung | ProbeRung | BackjumpRung | LastRung
 
 
 def rung(plan: Plan, atom: AtomId) -> Rung:
-    """The next thing to try for an exhausted atom. (Rung 1, the retry, is for those with attempts.)"""
+    """What to try next for an exhausted atom; rung 1, the retry, is for those with attempts."""
     return (
         switch_rung(plan, atom)
         or probe_rung(plan, atom)
@@ -82,13 +84,17 @@ def probe_rung(plan: Plan, atom: AtomId) -> ProbeRung | None:
 
 
 def backjump_rung(plan: Plan, atom: AtomId) -> BackjumpRung | None:
+    """The group decided last among those the atom was built upon; in a tie the last in the file."""
     if measure(plan).backjumps <= 0:
         return None
-    candidates = [g for g in closure(plan, atom) if has_untried(plan, plan.groups[g])]
-    if not candidates:
-        return None
-    order = {name: index for index, name in enumerate(plan.groups)}
-    return BackjumpRung(atom, max(candidates, key=lambda g: (last_decided(plan, g), order[g])))
+    best: BackjumpRung | None = None
+    for group in closure(plan, atom):
+        choice = selected(plan, plan.groups[group])
+        if choice is None or len(unfailed(plan.groups[group])) == 1:
+            continue
+        if best is None or last_decided(plan, group) >= last_decided(plan, best.group):
+            best = BackjumpRung(atom, group, choice)
+    return best
 
 
 def enclosing_choices(plan: Plan, atom: AtomId) -> list[tuple[GroupId, AtomId]]:
@@ -106,21 +112,14 @@ def innermost_choice(plan: Plan, atom: AtomId) -> tuple[GroupId, AtomId] | None:
     return around[0] if around else None
 
 
-def has_untried(plan: Plan, group: OrGroup) -> bool:
-    """Decided, and with a further choice to take."""
-    return selected(plan, group) is not None and len(unfailed(group)) > 1
-
-
 def last_decided(plan: Plan, group: GroupId) -> int:
     """Where on the Trail the group was decided last; -1 if never."""
     shape = view(plan).shape
     for index in range(len(plan.trail) - 1, -1, -1):
         entry = plan.trail[index]
-        if entry.or_group == group:
+        forced = entry.atom if entry.type is TrailType.USER_CORRECTION else None
+        if group in (entry.or_group, shape.group_of.get(forced or "")):
             return index
-        if entry.type is TrailType.USER_CORRECTION and entry.atom is not None:
-            if shape.group_of.get(entry.atom) == group:
-                return index
     return -1
 
 
@@ -196,16 +195,14 @@ def switched(plan: Plan, group: GroupId, choice: AtomId, reason: str, at: str) -
     return with_trail(plan, backtrack_entry(plan, group, reason, at))
 
 
-def backjumped(plan: Plan, group: GroupId, reason: str, at: str) -> Plan:
+def backjumped(plan: Plan, step: BackjumpRung, reason: str, at: str) -> Plan:
     """Rung 4: pay a backjump, fail the old choice, reopen what was built upon it."""
-    old = selected(plan, plan.groups[group])
-    assert old is not None  # noqa: S101 - a group without a decision is never a target
-    built_upon = dependents(plan, (group,))
-    plan = with_failed_choice(plan, group, old)
-    others = (a for c in unfailed(plan.groups[group]) for a in _atoms_under(plan, c))
+    built_upon = dependents(plan, (step.group,))
+    plan = with_failed_choice(plan, step.group, step.choice)
+    others = (a for c in unfailed(plan.groups[step.group]) for a in _atoms_under(plan, c))
     plan = reopened(plan, (*built_upon, *others))
     plan = replace(plan, spent=replace(plan.spent, backjumps=plan.spent.backjumps + 1))
-    return with_trail(plan, backtrack_entry(plan, group, reason, at))
+    return with_trail(plan, backtrack_entry(plan, step.group, reason, at))
 
 
 def backtrack_entry(plan: Plan, group: GroupId, reason: str, at: str) -> TrailEntry:
@@ -228,6 +225,6 @@ def _atoms_under(plan: Plan, node: str) -> tuple[AtomId, ...]:
 
 
 def with_lost_commits(plan: Plan, lost: Iterable[AtomId]) -> Plan:
-    """Atoms whose work could not be kept when the branch was rebuilt: done again, like dependents."""
+    """Atoms whose work was lost when the branch was rebuilt are done again, like dependents."""
     gone = tuple(a for a in lost if a in plan.atoms)
     return reopened(plan, (*gone, *dependents(plan, gone))) if gone else plan

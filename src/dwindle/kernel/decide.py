@@ -21,15 +21,8 @@ from dwindle.kernel.actions import (
     Verify,
     Work,
 )
-from dwindle.kernel.effects import is_verified
-from dwindle.kernel.graph import (
-    is_finished,
-    is_startable,
-    probes_left,
-    subtree,
-    unfailed,
-    view,
-)
+from dwindle.kernel.explain import waiting
+from dwindle.kernel.graph import is_finished, is_startable, probes_left, unfailed, view
 from dwindle.kernel.measure import combinations_tried, rounds_left
 from dwindle.kernel.model import (
     ROOT,
@@ -42,6 +35,8 @@ from dwindle.kernel.model import (
     StopCode,
     TrailType,
 )
+from dwindle.kernel.sessions import is_verified
+from dwindle.kernel.shape import subtree
 
 WAITS_BEFORE_VERIFYING = (0, 1, 5, 25)
 """Seconds, by how many rounds in a row named nothing to mend."""
@@ -130,9 +125,7 @@ def _complete(plan: Plan) -> Decision | None:
         return _stop(
             plan, StopCode.VERIFICATION_EXHAUSTED, "the last verification round did not pass"
         )
-    wait = WAITS_BEFORE_VERIFYING[
-        min(seen.rounds_without_gaps, len(WAITS_BEFORE_VERIFYING) - 1)
-    ]
+    wait = WAITS_BEFORE_VERIFYING[min(seen.rounds_without_gaps, len(WAITS_BEFORE_VERIFYING) - 1)]
     why = "nothing is open" if not wait else "the last round could not run everything"
     return Decision(plan=plan, actions=(Verify(after_seconds=wait, because=why),))
 
@@ -215,8 +208,6 @@ def _dispatch(plan: Plan) -> Decision | None:
 
 def _stuck(plan: Plan) -> Decision:
     """Cannot happen on a valid plan; if it does, say what blocks."""
-    from dwindle.kernel.explain import waiting  # noqa: PLC0415 - explain knows decisions
-
     blockers = waiting(Decision(plan=plan))
     listed = "; ".join(f"{a}: {why}" for a, why in blockers.items())
     return _stop(plan, StopCode.INTERNAL_ERROR, f"open atoms and nothing to do: {listed}")

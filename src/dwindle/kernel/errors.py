@@ -40,4 +40,6 @@ class NotDwindling(KernelError):
         self.after = after
 
     def __str__(self) -> str:
-        return f"{type(self.event).__name__} does not lower the measure: {self.before} -> {self.after}"
+        return (
+            f"{type(self.event).__name__} does not lower the measure: {self.before} -> {self.after}"
+        )

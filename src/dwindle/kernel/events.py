@@ -295,7 +295,7 @@ Edit = ChangeObjective | AddAtom | RemoveAtom | ForceChoice | SetLimit | Overrid
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirected(News):
-    """One redirect, of one scope. Sessions were killed before it; it pays for what they had used."""
+    """One redirect, of one scope. Sessions were killed before it; it pays for what they used."""
 
     type: CorrectionType
     edits: tuple[Edit, ...]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dwindle.kernel.actions import Decision, Probe, Work
-from dwindle.kernel.graph import selected, unmet_needs, view
-from dwindle.kernel.model import ROOT, AtomId, GroupId, Plan, Status
+from dwindle.kernel.graph import is_resolved, selected, unmet_needs, view
+from dwindle.kernel.model import AtomId, GroupId, Plan, Status
+from dwindle.kernel.shape import chain
 
 
 def waiting(decision: Decision) -> dict[AtomId, str]:
@@ -27,7 +28,7 @@ def why_not(plan: Plan, name: AtomId, decision: Decision) -> str:
     if name not in seen.live:
         return not_live(plan, name)
     if name in seen.shape.kids:
-        open_below = [k for k in seen.shape.kids[name] if k not in _resolved(plan, name)]
+        open_below = [k for k in seen.shape.kids[name] if not is_resolved(plan, k)]
         return f"it is done when {', '.join(open_below)} {'is' if len(open_below) == 1 else 'are'}"
     unmet = unmet_needs(plan, name)
     if unmet:
@@ -40,21 +41,11 @@ def why_not(plan: Plan, name: AtomId, decision: Decision) -> str:
 
 
 def not_live(plan: Plan, name: AtomId) -> str:
-    """The choice it stands in, and which one is in force instead."""
-    shape = view(plan).shape
-    node: str = name
-    while node != ROOT:
-        group = plan.groups.get(GroupId(shape.parent[node]))
-        if group is not None and selected(plan, group) != node:
-            return f"{group.id} is with {selected(plan, group)}; {node} is kept in reserve"
-        node = shape.parent[node]
-    return "nothing needs it"  # pragma: no cover - a node that is not live stands in a choice
-
-
-def _resolved(plan: Plan, name: AtomId) -> dict[str, None]:
-    from dwindle.kernel.graph import is_resolved  # noqa: PLC0415
-
-    return {k: None for k in view(plan).shape.kids[name] if is_resolved(plan, k)}
+    """The outermost choice above it that is not in force, and which one is instead."""
+    shape, live = view(plan).shape, view(plan).live
+    choice = next(n for n in reversed([*chain(shape, name)]) if n not in live)
+    group = plan.groups[GroupId(shape.parent[choice])]
+    return f"{group.id} is with {selected(plan, group)}; {choice} is kept in reserve"
 
 
 def _actions(decision: Decision) -> str:

@@ -1,42 +1,20 @@
-"""What follows from a plan: who stands under whom, what is live, open, ready or exhausted.
+"""What follows from a plan: what is live, open, ready or exhausted, and the sums of the measure.
 
-The plan's tree has a synthetic AND root; decompositions hang under it. An OR group is a node of
-its own: it stands where its choices stand, and the choices are its children. Naming a choice in
-`depends_on` means its group, because after a switch another choice does the work.
-
-Two indexes make this cheap. `Shape` is what only growth changes (parents, children, who waits for
-whom). `View` is what every event may change (ready atoms, counts of unmet dependencies, the sums
-of the measure). A view is either built in one sweep, or patched when one atom's status or
-attempts changed, which is what nearly every event does; a 10,000-atom plan then pays for its
-frontier and for copying a few flat dictionaries, not for a sweep. That both ways agree is an
-invariant of the model checker.
+A `View` is either built in one sweep over the plan, or patched when one atom's status or attempts
+changed, which is what nearly every event does; a 10,000-atom plan then pays for its frontier and
+for copying a few flat dictionaries, not for a sweep. That both ways agree is an invariant of the
+model checker.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dwindle.kernel.model import ROOT, Atom, AtomId, GroupId, OrGroup, Plan, Status
-
-# Node ids are plain strings in here: an atom, a group, or ROOT.
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    parent: Mapping[str, str]
-    kids: Mapping[str, tuple[str, ...]]
-    """Of the root, of composite atoms and of groups. An atom that is not a key is a leaf."""
-    needs: Mapping[str, tuple[str, ...]]
-    """Own dependencies, a choice replaced by its group."""
-    waiters: Mapping[str, tuple[str, ...]]
-    """The reverse of `needs`."""
-    place: Mapping[str, int]
-    """Position in the file."""
-    group_of: Mapping[str, str]
-    """Of every choice, written or not."""
+from dwindle.kernel.shape import Shape, chain, shape_of, subtree
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,50 +45,13 @@ class View:
     """Nodes about which something follows that is not written into the plan yet."""
 
 
-def shape_of(plan: Plan) -> Shape:
-    """Built from the structure alone; statuses do not matter."""
-    above: dict[str, str] = {c: d.parent for d in plan.decompositions for c in d.children}
-    group_of: dict[str, str] = {c: g.id for g in plan.groups.values() for c in g.choices}
-    parent: dict[str, str] = {}
-    kids: dict[str, list[str]] = {ROOT: []}
-    place: dict[str, int] = {}
-    needs: dict[str, tuple[str, ...]] = {}
-    waiters: dict[str, list[str]] = {}
-    for group in plan.groups.values():
-        parent[group.id] = next((above[c] for c in group.choices if c in above), ROOT)
-        kids[group.id] = list(group.choices)
-        for choice in group.choices:
-            parent[choice] = group.id
-    stood: dict[str, None] = {}
-    for index, (name, atom) in enumerate(plan.atoms.items()):
-        place[name] = index
-        node: str = group_of.get(name, name)
-        if node == name:
-            parent[name] = above.get(name, ROOT)
-        if node not in stood:
-            stood[node] = None
-            kids.setdefault(parent[node], []).append(node)
-        if atom.depends_on:
-            targets = tuple(dict.fromkeys(group_of.get(d, d) for d in atom.depends_on))
-            needs[name] = targets
-            for target in targets:
-                waiters.setdefault(target, []).append(name)
-    return Shape(
-        parent=parent,
-        kids={node: tuple(below) for node, below in kids.items()},
-        needs=needs,
-        waiters={node: tuple(waiting) for node, waiting in waiters.items()},
-        place=place,
-        group_of=group_of,
-    )
-
-
 def view(plan: Plan) -> View:
     """The plan's view, built at the first question and kept with the plan."""
-    if plan.view_cache is None:
-        object.__setattr__(plan, "view_cache", build(plan, shape_of(plan)))
-    assert plan.view_cache is not None  # noqa: S101 - for the type checker
-    return plan.view_cache
+    seen = plan.view_cache
+    if seen is None:
+        seen = build(plan, shape_of(plan))
+        object.__setattr__(plan, "view_cache", seen)
+    return seen
 
 
 # --- small answers -----------------------------------------------------------------------------
@@ -158,23 +99,6 @@ def attempts_left(plan: Plan, atom: Atom, shape: Shape) -> int:
 
 def probes_left(plan: Plan, atom: Atom) -> int:
     return max(0, plan.limits.max_probes - atom.probes)
-
-
-def chain(shape: Shape, node: str) -> Iterator[str]:
-    """The node and everything above it, the root last."""
-    while node != ROOT:
-        yield node
-        node = shape.parent[node]
-    yield ROOT
-
-
-def subtree(shape: Shape, node: str) -> Iterator[str]:
-    """The node and everything below it, parents before children."""
-    waiting = [node]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting.extend(reversed(shape.kids.get(node, ())))
 
 
 def depth(plan: Plan, atom: AtomId) -> int:
@@ -241,46 +165,13 @@ def build(plan: Plan, shape: Shape) -> View:
         for node, below in shape.kids.items()
         if node not in plan.groups
     }
-    ready: list[AtomId] = []
-    exhausted: list[AtomId] = []
-    open_count = attempts = undecided = 0
-    unsettled: list[str] = []
-    for name, atom in plan.atoms.items():
-        if name in buried or atom.status is Status.RESOLVED:
-            continue
-        undecided += 1
-        is_live = name in live
-        if is_live and name not in racing:
-            open_count += 1
-        if name in shape.kids:
-            if is_live and missing[name] == 0:
-                unsettled.append(name)
-            continue
-        left = attempts_left(plan, atom, shape)
-        attempts += left + probes_left(plan, atom)
-        if is_live and atom.status is Status.PENDING:
-            if not left:
-                exhausted.append(name)
-            elif is_startable(shape, unmet, name):
-                ready.append(name)
-    reserve = choices = 0
-    dead: list[GroupId] = []
-    for group in plan.groups.values():
-        if group.id in buried:
-            continue
-        left_over = unfailed(group)
-        choices += len(left_over)
-        if group.id in live and not left_over:
-            dead.append(group.id)
-        chosen = selected(plan, group)
-        undecided += chosen is None or not is_resolved(plan, chosen)
-        race = group.speculative and chosen is None and group.id in live
-        open_count += race and group.id not in racing
-        for choice in left_over:
-            if choice not in plan.atoms:
-                reserve += 1
-                if choice in live:
-                    unsettled.append(choice)
+    undone = [a for n, a in plan.atoms.items() if n not in buried and not _done(a)]
+    leaves = [a for a in undone if a.id not in shape.kids]
+    idle = [a for a in leaves if a.id in live and a.status is Status.PENDING]
+    groups = [g for n, g in plan.groups.items() if n not in buried]
+    races = [g.id for g in groups if g.id in live and is_race(plan, g)]
+    unwritten = [c for g in groups for c in unfailed(g) if c not in plan.atoms]
+    joins = [a.id for a in undone if a.id in live and missing.get(a.id) == 0]
     return View(
         shape=shape,
         live=frozenset(live),
@@ -288,16 +179,30 @@ def build(plan: Plan, shape: Shape) -> View:
         racing=frozenset(racing),
         missing=missing,
         unmet=unmet,
-        ready=tuple(ready),
-        exhausted=tuple(exhausted),
-        open_count=open_count,
-        choices_left=choices,
-        attempts_left=attempts,
-        undecided=undecided + (missing[ROOT] > 0),
-        reserve=reserve,
-        dead_groups=tuple(dead),
-        unsettled=tuple(unsettled),
+        ready=tuple(
+            a.id for a in idle if attempts_left(plan, a, shape) and is_startable(shape, unmet, a.id)
+        ),
+        exhausted=tuple(a.id for a in idle if not attempts_left(plan, a, shape)),
+        open_count=sum(1 for a in undone if a.id in live and a.id not in racing)
+        + sum(1 for g in races if g not in racing),
+        choices_left=sum(len(unfailed(g)) for g in groups),
+        attempts_left=sum(attempts_left(plan, a, shape) + probes_left(plan, a) for a in leaves),
+        undecided=len(undone)
+        + sum(1 for g in groups if not is_resolved(plan, g.id))
+        + (missing[ROOT] > 0),
+        reserve=len(unwritten),
+        dead_groups=tuple(g.id for g in groups if g.id in live and not unfailed(g)),
+        unsettled=(*joins, *(c for c in unwritten if c in live)),
     )
+
+
+def is_race(plan: Plan, group: OrGroup) -> bool:
+    """Several choices at once, and none has won yet."""
+    return group.speculative and selected(plan, group) is None
+
+
+def _done(atom: Atom) -> bool:
+    return atom.status is Status.RESOLVED
 
 
 # --- patching it -------------------------------------------------------------------------------
@@ -326,79 +231,93 @@ def evolve(plan: Plan, **changes: Any) -> Plan:
     return new
 
 
-def _without(line: tuple[AtomId, ...], atom: AtomId) -> tuple[AtomId, ...]:
-    return tuple(x for x in line if x != atom) if atom in line else line
+def _position(line: tuple[AtomId, ...], atom: AtomId, shape: Shape) -> int:
+    return bisect_left(line, shape.place[atom], key=shape.place.__getitem__)
+
+
+def _without(line: tuple[AtomId, ...], atom: AtomId, shape: Shape) -> tuple[AtomId, ...]:
+    at = _position(line, atom, shape)
+    return (*line[:at], *line[at + 1 :]) if line[at : at + 1] == (atom,) else line
 
 
 def _inserted(line: tuple[AtomId, ...], atom: AtomId, shape: Shape) -> tuple[AtomId, ...]:
-    at = bisect_left(line, shape.place[atom], key=shape.place.__getitem__)
-    return (*line[:at], atom, *line[at:])
+    at = _position(line, atom, shape)
+    return line if line[at : at + 1] == (atom,) else (*line[:at], atom, *line[at:])
 
 
 def _patched(plan: Plan, old: View, before: Atom, after: Atom) -> View | None:
-    shape, name = old.shape, after.id
-    if name in old.buried:
+    if after.id in old.buried:
         return old
-    is_leaf = name not in shape.kids
-    is_live = name in old.live
-    ready, exhausted = old.ready, old.exhausted
-    attempts = old.attempts_left
-    if is_leaf:
-        left = attempts_left(plan, after, shape)
-        attempts -= attempts_left(plan, before, shape) + probes_left(plan, before)
-        if is_live and before.status is Status.PENDING:
-            ready, exhausted = _without(ready, name), _without(exhausted, name)
-        if after.status is not Status.RESOLVED:
-            attempts += left + probes_left(plan, after)
-            if is_live and after.status is Status.PENDING:
-                if not left:
-                    exhausted = _inserted(exhausted, name, shape)
-                elif is_startable(shape, old.unmet, name):
-                    ready = _inserted(ready, name, shape)
-    if after.status is not Status.RESOLVED:
-        return replace(old, ready=ready, exhausted=exhausted, attempts_left=attempts)
+    seen = old if after.id in old.shape.kids else _leaf_moved(plan, old, before, after)
+    return _resolved(plan, seen, after) if _done(after) else seen
+
+
+def _leaf_moved(plan: Plan, old: View, before: Atom, after: Atom) -> View:
+    """Take the leaf out of the lines and sums it was in, and put it into those it is in now."""
+    shape, name = old.shape, after.id
+    ready, exhausted = _without(old.ready, name, shape), _without(old.exhausted, name, shape)
+    attempts = old.attempts_left - attempts_left(plan, before, shape) - probes_left(plan, before)
+    left = attempts_left(plan, after, shape)
+    if not _done(after):
+        attempts += left + probes_left(plan, after)
+    if name in old.live and after.status is Status.PENDING:
+        if not left:
+            exhausted = _inserted(exhausted, name, shape)
+        elif is_startable(shape, old.unmet, name):
+            ready = _inserted(ready, name, shape)
+    return replace(old, ready=ready, exhausted=exhausted, attempts_left=attempts)
+
+
+def _resolved(plan: Plan, old: View, atom: Atom) -> View | None:
+    """Count a resolved atom, and its group with it; whoever waited for them may start."""
+    shape, name = old.shape, atom.id
     group = plan.groups.get(GroupId(shape.parent[name]))
-    resolved: list[str] = [name]
-    if group is not None:
-        if group.speculative:
-            return None
-        if selected(plan, group) == name:
-            resolved.append(group.id)
-    undecided = old.undecided - len(resolved)
-    missing, unmet = old.missing, dict(old.unmet)
-    unsettled = old.unsettled if is_leaf else tuple(n for n in old.unsettled if n != name)
-    top = shape.parent[resolved[-1]]
-    if top in old.missing:
-        missing = dict(old.missing)
-        missing[top] -= 1
-        if missing[top] == 0:
+    if group is not None and group.speculative:
+        return None
+    done: tuple[str, ...] = (name,)
+    if group is not None and selected(plan, group) == name:
+        done = (name, group.id)
+    undecided = old.undecided - len(done)
+    missing, unsettled = old.missing, tuple(n for n in old.unsettled if n != name)
+    top = shape.parent[done[-1]]
+    if top in missing:
+        missing = {**missing, top: missing[top] - 1}
+        if not missing[top]:
             undecided -= top == ROOT
-            if top != ROOT and top in old.live:
-                unsettled = (*unsettled, top)
-    for node in resolved:
-        for waiter in shape.waiters.get(node, ()):
-            unmet[waiter] -= 1
-            if unmet[waiter]:
-                continue
-            for below in subtree(shape, waiter):
-                atom = plan.atoms.get(AtomId(below))
-                if (
-                    atom is not None
-                    and below in old.live
-                    and below not in shape.kids
-                    and atom.status is Status.PENDING
-                    and attempts_left(plan, atom, shape)
-                    and is_startable(shape, unmet, below)
-                ):
-                    ready = _inserted(ready, atom.id, shape)
+            unsettled = (*unsettled, top) if top != ROOT and top in old.live else unsettled
+    unmet, ready = _released(plan, old, done)
     return replace(
         old,
         missing=missing,
         unmet=unmet,
         ready=ready,
-        exhausted=exhausted,
-        attempts_left=attempts,
         undecided=undecided,
-        open_count=old.open_count - (is_live and name not in old.racing),
+        open_count=old.open_count - (name in old.live and name not in old.racing),
         unsettled=unsettled,
     )
+
+
+def _released(
+    plan: Plan, old: View, done: tuple[str, ...]
+) -> tuple[Mapping[str, int], tuple[AtomId, ...]]:
+    """What is unmet, and who is ready, once these nodes are done."""
+    shape, ready = old.shape, old.ready
+    waiters = [w for node in done for w in shape.waiters.get(node, ())]
+    if not waiters:
+        return old.unmet, ready
+    unmet = dict(old.unmet)
+    for waiter in waiters:
+        unmet[waiter] -= 1
+    for waiter in waiters:
+        for node in () if unmet[waiter] else subtree(shape, waiter):
+            atom = plan.atoms.get(AtomId(node))
+            if (
+                atom is not None
+                and node in old.live
+                and node not in shape.kids
+                and atom.status is Status.PENDING
+                and attempts_left(plan, atom, shape)
+                and is_startable(shape, unmet, node)
+            ):
+                ready = _inserted(ready, atom.id, shape)
+    return unmet, ready

@@ -35,9 +35,9 @@ def next_ids(plan: Plan, count: int) -> tuple[AtomId, ...]:
     return tuple(AtomId(f"A{first + i}") for i in range(count))
 
 
-def written_out(new: Iterable[NewAtom], ids: tuple[AtomId, ...], inherited: tuple[str, ...]) -> (
-    tuple[Atom, ...]
-):
+def written_out(
+    new: Iterable[NewAtom], ids: tuple[AtomId, ...], inherited: tuple[str, ...]
+) -> tuple[Atom, ...]:
     """Proposals with ids, `#n` replaced by the n-th of them, and inherited dependencies first."""
     earlier = {f"#{i + 1}": name for i, name in enumerate(ids)}
     return tuple(

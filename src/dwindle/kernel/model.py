@@ -377,7 +377,7 @@ class Verification:
     passed: bool = False
     """Every check holds, as far as machines can say."""
     rounds_without_gaps: int = 0
-    """Rounds in a row that failed without naming anything to mend; sets the wait before the next."""
+    """Rounds in a row that failed and named nothing to mend; sets the wait before the next."""
     unmended: int = 0
     """Gaps of the last round for which no fuel was left."""
     questions: tuple[Question, ...] = ()

@@ -101,6 +101,6 @@ def slots(plan: Plan) -> int:
 
 
 def _room_in_iteration(plan: Plan) -> int:
-    """In `refill` a pass may fill the current iteration and go on into the next, if there is one."""
+    """A pass may fill the current iteration and go on into the next, if there is one."""
     width = plan.limits.max_parallel_agents
     return width - plan.pace.started + max(0, iterations_left(plan)) * width

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dwindle.kernel.branches import with_trail
-from dwindle.kernel.graph import selected, view, with_atom
+from dwindle.kernel.graph import view, with_atom
 from dwindle.kernel.growth import with_written_choice
 from dwindle.kernel.model import AtomId, Binding, GroupId, Plan, Status, TrailEntry
 
@@ -27,12 +27,10 @@ def settled_once(plan: Plan, node: str, at: str) -> Plan:
     return with_written_choice(plan, AtomId(node))
 
 
-def race_won(plan: Plan, group: GroupId, at: str) -> Plan:
+def race_won(plan: Plan, group: GroupId, winner: AtomId, at: str) -> Plan:
     """The first choice that got there is recorded; the others are left as they are."""
-    before = plan.groups[group]
-    winner = selected(plan, before)
-    assert winner is not None  # noqa: S101 - an undecided race is not unsettled
-    plan = replace(plan, groups={**plan.groups, group: replace(before, selected=winner)})
+    decided = replace(plan.groups[group], selected=winner)
+    plan = replace(plan, groups={**plan.groups, group: decided})
     entry = TrailEntry(
         or_group=group, selected=winner, reason=f"{winner} was the first to succeed", timestamp=at
     )
@@ -54,5 +52,5 @@ def resolved(plan: Plan, atom: AtomId, binding: Binding, at: str) -> Plan:
     group = GroupId(view(plan).shape.parent[atom])
     plan = with_atom(plan, after, bindings=bindings)
     if group in plan.groups and plan.groups[group].speculative:
-        return race_won(plan, group, at)
+        return race_won(plan, group, atom, at)
     return plan

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from dwindle.kernel import effects
 from dwindle.kernel.errors import IllegalEvent, NotDwindling
 from dwindle.kernel.events import (
     AlternativesProposed,
@@ -45,7 +46,6 @@ from dwindle.kernel.measure import Measure, measure
 from dwindle.kernel.model import Plan, Role, RunStatus, Status
 from dwindle.kernel.pace import counted_end
 from dwindle.kernel.settle import settle
-from dwindle.kernel import effects
 
 _ALL = tuple(RunStatus)
 _RUNNING = (RunStatus.RUNNING,)

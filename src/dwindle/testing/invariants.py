@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dwindle.kernel import branches, effects, measure as measures, problems
+from dwindle.kernel import branches, sessions
+from dwindle.kernel import measure as measures
 from dwindle.kernel.events import (
     AtomResolved,
     Backjumped,
@@ -26,7 +27,7 @@ from dwindle.kernel.events import (
     SetLimit,
     VerificationEnded,
 )
-from dwindle.kernel.graph import build, chain, is_resolved, selected, shape_of, subtree, view
+from dwindle.kernel.graph import build, is_resolved, selected, view
 from dwindle.kernel.model import (
     ROOT,
     AtomId,
@@ -36,6 +37,8 @@ from dwindle.kernel.model import (
     Status,
     StopCode,
 )
+from dwindle.kernel.shape import chain, shape_of, subtree
+from dwindle.kernel.structure import structure_problems
 from dwindle.kernel.transitions import ATOM_NEXT, PAYS, RUN_NEXT
 
 
@@ -78,9 +81,7 @@ def _measures(before: Plan, event: Event, after: Plan) -> Iterator[str]:
         lost = isinstance(event, (ChoiceFailed, Backjumped)) and event.unreplayed
         if not lost and not n[:4] + n[5:] < m[:4] + m[5:]:
             yield f"the measure without J did not fall: {m} -> {n}"
-        raises = isinstance(event, Redirected) and any(
-            isinstance(e, SetLimit) for e in event.edits
-        )
+        raises = isinstance(event, Redirected) and any(isinstance(e, SetLimit) for e in event.edits)
         if not raises and not measures.gauge(after) < measures.gauge(before):
             yield f"the gauge did not fall: {measures.gauge(before)} -> {measures.gauge(after)}"
     elif m != n:
@@ -118,7 +119,7 @@ def _state(plan: Plan) -> Iterator[str]:
         yield "too many sessions"
     if seen.reserve > measures.fuel(plan):
         yield "fuel of an unwritten alternative was spent"
-    if plan.control.status is RunStatus.COMPLETED and not effects.is_verified(plan):
+    if plan.control.status is RunStatus.COMPLETED and not sessions.is_verified(plan):
         yield "completed without a passed verification"
     for name, atom in plan.atoms.items():
         if name in seen.buried and (atom.status is not Status.PENDING or name in plan.bindings):
@@ -233,7 +234,7 @@ def _reopening(before: Plan, event: Backjumped | Redirected, after: Plan) -> Ite
             yield "a redirect left no verification round"
         if after.control.stall_count or after.control.status is not RunStatus.RUNNING:
             yield "a redirect left the run stalled or stopped"
-        if problems.structure_problems(after):
+        if structure_problems(after):
             yield "a redirect broke the structure"
         for edit in event.edits:
             match edit:

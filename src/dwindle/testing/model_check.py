@@ -19,10 +19,9 @@ from dataclasses import dataclass, replace
 from dwindle.kernel import branches
 from dwindle.kernel.decide import decide
 from dwindle.kernel.errors import IllegalEvent, KernelError
-from dwindle.kernel.events import Event, SessionNews
+from dwindle.kernel.events import Event
 from dwindle.kernel.graph import view
 from dwindle.kernel.model import Plan, RunStatus, StopCode
-from dwindle.kernel.problems import structure_problems
 from dwindle.kernel.transitions import apply
 from dwindle.testing.invariants import violations
 from dwindle.testing.small_plans import drawn, small_plans
@@ -138,7 +137,17 @@ def check_plan(start: Plan, suite: Suite, most: int = 10**7) -> Tally:
 def told(event: Event) -> str:
     """One line for a trace."""
     facts = []
-    for name in ("atom", "role", "group", "choice", "cause", "code", "passed", "edits", "unreplayed"):
+    for name in (
+        "atom",
+        "role",
+        "group",
+        "choice",
+        "cause",
+        "code",
+        "passed",
+        "edits",
+        "unreplayed",
+    ):
         value = getattr(event, name, None)
         if value not in (None, (), ""):
             facts.append(str(value))
@@ -205,7 +214,8 @@ def main(arguments: list[str] | None = None) -> int:
         for name, tally, seconds in share:
             total.add(tally)
             if options.verbose:
-                print(f"{name:40} {tally.graphs:5} {tally.states:8} {tally.transitions:9} {seconds:6.1f}s")
+                sizes = f"{tally.graphs:5} {tally.states:8} {tally.transitions:9}"
+                print(f"{name:32} {sizes} {seconds:6.1f} s")
     seconds = time.perf_counter() - began
     if total.violation is not None:
         print(total.violation)

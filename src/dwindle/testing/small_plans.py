@@ -27,7 +27,7 @@ from dwindle.kernel.model import (
     RunStatus,
     Spent,
 )
-from dwindle.kernel.problems import structure_problems
+from dwindle.kernel.structure import structure_problems
 
 Item = tuple[str, tuple["Item", ...]]
 """("atom", what it is decomposed into) or ("group", its choices, all atoms)."""
@@ -51,12 +51,14 @@ def forests(atoms: int) -> tuple[tuple[Item, ...], ...]:
 def _bags(atoms: int, *, groups: bool) -> tuple[tuple[Item, ...], ...]:
     if atoms == 0:
         return ((),)
-    found = []
+    found: list[tuple[Item, ...]] = []
     for first in range(1, atoms + 1):
         for item in _items(first, groups=groups):
-            for rest in _bags(atoms - first, groups=groups):
-                if not rest or _rank(item) >= _rank(rest[0]):
-                    found.append((item, *rest))
+            found += [
+                (item, *rest)
+                for rest in _bags(atoms - first, groups=groups)
+                if not rest or _rank(item) >= _rank(rest[0])
+            ]
     return tuple(found)
 
 
@@ -225,7 +227,7 @@ class _Reader:
         made = [
             replace(d, children=tuple(c for c in d.children if c in written)) for d in self.made
         ]
-        assert all(c in named or c in written for d in made for c in d.children)  # noqa: S101
+        assert all(c in named or c in written for d in made for c in d.children)
         return Plan(
             objective=OBJECTIVE,
             limits=replace(self.limits, max_atoms=self.limits.max_atoms + len(written)),

@@ -73,6 +73,7 @@ from dwindle.kernel.model import (
     Status,
     StopCode,
 )
+from dwindle.kernel.shape import subtree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +82,8 @@ class Suite:
 
     name: str
     happens: tuple[str, ...] = ()
-    """Out of: infeasible, grow, worker_grow, late, interrupt, rate, gaps, nothing_judged, ask, early,
-    stop, pause, lost, objective, add, remove, force, limits, override."""
+    """Out of: infeasible, grow, worker_grow, late, interrupt, rate, gaps, nothing_judged, ask,
+    early, stop, pause, lost, objective, add, remove, force, limits, override."""
     attempts: int = 1
     probes: int = 0
     rounds: int = 1
@@ -189,15 +190,11 @@ def _kill(plan: Plan, action: Kill) -> Iterator[Event]:
     if action.atom != ROOT and action.atom not in view(plan).live:
         yield SessionReaped(atom=action.atom, nonce=action.nonce)
     elif not plan.control.redirect_requested:
-        yield SessionInterrupted(
-            atom=action.atom, nonce=action.nonce, cause=Interruption.STOP
-        )
+        yield SessionInterrupted(atom=action.atom, nonce=action.nonce, cause=Interruption.STOP)
 
 
 def _lossable(plan: Plan, without: AtomId | None) -> tuple[AtomId, ...]:
     """Resolved live leaves whose commit may turn out not to replay."""
-    from dwindle.kernel.graph import subtree  # noqa: PLC0415
-
     seen = view(plan)
     gone = set(subtree(seen.shape, without)) if without is not None else set()
     return tuple(
@@ -256,7 +253,7 @@ def _growth(plan: Plan, atom: AtomId, nonce: int) -> Iterator[Event]:
     if room >= 1:
         yield Decomposed(atom=atom, nonce=nonce, children=(one,), reason="r")
         yield AlternativesProposed(atom=atom, nonce=nonce, alternatives=(one,), reason="r")
-    if room >= 2:  # noqa: PLR2004
+    if room >= 2:
         yield Decomposed(atom=atom, nonce=nonce, children=(one, one), reason="r")
         yield Decomposed(atom=atom, nonce=nonce, children=(one, two), reason="r")
         yield AlternativesProposed(atom=atom, nonce=nonce, alternatives=(one, one), reason="r")
@@ -296,14 +293,16 @@ def _redirects(plan: Plan, happens: tuple[str, ...]) -> Iterator[Event]:
             if atom.status is Status.RESOLVED and name in view(plan).live:
                 yield redirect(change, ChangeObjective(goal="another", reopen=(name,)))
     if "limits" in happens:
-        for name in ("max_verifications", "max_backjumps", "max_forgiven", "max_atoms"):
-            value = getattr(plan.limits, name)
-            yield redirect(limit, SetLimit(name=name, value=value + 1))
-            yield redirect(limit, SetLimit(name=name, value=value - 1))
+        for counted in ("max_verifications", "max_backjumps", "max_forgiven", "max_atoms"):
+            value = getattr(plan.limits, counted)
+            yield redirect(limit, SetLimit(name=counted, value=value + 1))
+            yield redirect(limit, SetLimit(name=counted, value=value - 1))
         yield redirect(limit, SetLimit(name="max_attempts", value=plan.limits.max_attempts + 1))
         yield redirect(limit, SetLimit(name="max_attempts", value=1))
         yield redirect(limit, SetLimit(name="max_probes", value=1 - plan.limits.max_probes))
-        yield redirect(limit, SetLimit(name="max_parallel_agents", value=3 - plan.limits.max_parallel_agents))
+        yield redirect(
+            limit, SetLimit(name="max_parallel_agents", value=3 - plan.limits.max_parallel_agents)
+        )
     new = NewAtom(description="n")
     if "add" in happens:
         yield redirect(adjust, AddAtom(new=new))
@@ -316,9 +315,9 @@ def _redirects(plan: Plan, happens: tuple[str, ...]) -> Iterator[Event]:
         for name in plan.atoms:
             yield redirect(adjust, RemoveAtom(atom=name))
     if "force" in happens:
-        for group in plan.groups.values():
-            for choice in group.choices:
-                yield redirect(adjust, ForceChoice(group=group.id, choice=choice))
+        for forced in plan.groups.values():
+            for choice in forced.choices:
+                yield redirect(adjust, ForceChoice(group=forced.id, choice=choice))
     if "override" in happens:
         for name in plan.bindings:
             yield redirect(

@@ -1,0 +1,251 @@
+"""What the start and the end of a session do to a plan.
+
+A start is charged. An end puts the atom back, resolves it, or grows the plan. Each function first
+refuses (IllegalEvent) what cannot have happened; consequences are drawn by `settle`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dwindle.kernel import branches, growth, pace
+from dwindle.kernel.errors import IllegalEvent
+from dwindle.kernel.events import (
+    AlternativesProposed,
+    AtomResolved,
+    AttemptFailed,
+    DeclaredInfeasible,
+    Decomposed,
+    Event,
+    Interruption,
+    NewAtom,
+    ProbeEnded,
+    SessionInterrupted,
+    SessionNews,
+    SessionReaped,
+    SessionStarted,
+)
+from dwindle.kernel.graph import (
+    attempts_left,
+    evolve,
+    is_finished,
+    is_startable,
+    max_attempts,
+    probes_left,
+    view,
+    with_atom,
+)
+from dwindle.kernel.measure import measure, rounds_left
+from dwindle.kernel.model import (
+    ROOT,
+    Answer,
+    Atom,
+    AtomId,
+    Binding,
+    Plan,
+    Role,
+    Session,
+    Status,
+    StopCode,
+    TrailEntry,
+    TrailType,
+    Verification,
+)
+from dwindle.kernel.settle import resolved
+from dwindle.kernel.structure import structure_problems
+
+
+def is_verified(plan: Plan) -> bool:
+    seen = plan.verification
+    return seen.passed and all(q.answer is Answer.YES for q in seen.questions)
+
+
+# --- sessions ----------------------------------------------------------------------------------
+
+
+def session_started(plan: Plan, event: SessionStarted) -> Plan:
+    """Charge it and put it in flight."""
+    if plan.control.stop_requested or plan.control.redirect_requested:
+        raise IllegalEvent(event, "somebody asked to stop or to redirect")
+    if ROOT in plan.sessions:
+        raise IllegalEvent(event, "a verification is under way")
+    if rounds_left(plan) <= 0:
+        raise IllegalEvent(event, "no verification round is left, so nothing can be completed")
+    if is_verified(plan):
+        raise IllegalEvent(event, "the base case holds already")
+    session = Session(
+        nonce=plan.control.revision + 1, number=plan.spent.sessions + 1, role=event.role
+    )
+    spent = replace(plan.spent, sessions=session.number)
+    sessions = {**plan.sessions, event.atom: session}
+    if event.role is Role.VERIFIER:
+        if event.atom != ROOT or not is_finished(plan) or plan.sessions:
+            raise IllegalEvent(event, "something is still open or running")
+        spent = replace(spent, verifications=spent.verifications + 1)
+        return evolve(plan, spent=spent, sessions=sessions)
+    refuse_start(plan, event)
+    before = plan.atoms[event.atom]
+    charged = (
+        replace(before, attempts=before.attempts + 1)
+        if event.role is Role.WORKER
+        else replace(before, probes=before.probes + 1)
+    )
+    after = replace(charged, status=Status.IN_PROGRESS)
+    started = with_atom(plan, after, spent=spent, sessions=sessions)
+    return pace.counted_start(plan, started, session.nonce)
+
+
+def refuse_start(plan: Plan, event: SessionStarted) -> None:
+    seen = view(plan)
+    atom = plan.atoms.get(event.atom)
+    if atom is None or atom.id not in seen.live or atom.id in seen.shape.kids:
+        raise IllegalEvent(event, f"{event.atom} is not a live leaf")
+    if atom.status is not Status.PENDING:
+        raise IllegalEvent(event, f"{atom.id} is {atom.status}")
+    if not is_startable(seen.shape, seen.unmet, atom.id):
+        raise IllegalEvent(event, f"{atom.id} has unmet dependencies")
+    if not charges_left(plan, atom, event.role):
+        raise IllegalEvent(event, f"{atom.id} has no {event.role} session left")
+    if not pace.may_start(plan):
+        raise IllegalEvent(event, "there is no free slot")
+    if pace.begins_iteration(plan) and pace.iterations_left(plan) <= 0:
+        raise IllegalEvent(event, "no iteration is left")
+
+
+def charges_left(plan: Plan, atom: Atom, role: Role) -> int:
+    if role is Role.PROBE:
+        return probes_left(plan, atom)
+    return attempts_left(plan, atom, view(plan).shape)
+
+
+def ended(plan: Plan, event: SessionNews, atom: Atom | None = None) -> Plan:
+    """The session is gone and its atom pending again (or as given)."""
+    sessions = {a: s for a, s in plan.sessions.items() if a != event.atom}
+    if event.atom == ROOT:
+        return evolve(plan, sessions=sessions)
+    after = replace(atom or plan.atoms[event.atom], status=Status.PENDING)
+    return with_atom(plan, after, sessions=sessions)
+
+
+def is_abandoned(plan: Plan, event: SessionNews) -> bool:
+    """Its branch was given up while it ran: whatever it says comes too late."""
+    return event.atom not in view(plan).live
+
+
+def atom_resolved(plan: Plan, event: AtomResolved) -> Plan:
+    plan_after = ended(plan, event)
+    if is_abandoned(plan, event):
+        return plan_after
+    binding = Binding(summary=event.summary, artifacts=event.artifacts)
+    plan_after = resolved(plan_after, event.atom, binding, event.at)
+    return evolve(
+        plan_after,
+        pace=replace(plan_after.pace, branch_changed=True),
+        verification=Verification(),
+    )
+
+
+def attempt_failed(plan: Plan, event: AttemptFailed | DeclaredInfeasible) -> Plan:
+    atom = plan.atoms[event.atom]
+    role = plan.sessions[event.atom].role
+    if is_abandoned(plan, event):
+        return ended(plan, event)
+    after = atom
+    if isinstance(event, DeclaredInfeasible):
+        most = max_attempts(plan, atom, view(plan).shape)
+        after = replace(atom, attempts=max(atom.attempts, most))
+    plan = ended(plan, event, after)
+    if role is Role.PROBE and isinstance(event, AttemptFailed):
+        return plan
+    entry = TrailEntry(
+        type=TrailType.FAILURE,
+        atom=event.atom,
+        attempt=atom.attempts,
+        reason=event.reason,
+        timestamp=event.at,
+    )
+    return branches.with_trail(plan, entry)
+
+
+def probe_ended(plan: Plan, event: ProbeEnded) -> Plan:
+    return ended(plan, event)
+
+
+def interrupted(plan: Plan, event: SessionInterrupted) -> Plan:
+    """Forgiven while the pool lasts; after that it stays charged, and a rate limit ends the run."""
+    if event.atom != ROOT and is_abandoned(plan, event):
+        return ended(plan, event)
+    if measure(plan).forgiven <= 0:
+        plan = ended(plan, event)
+        if event.cause is not Interruption.RATE_LIMIT:
+            return plan
+        reason = "the agent is rate limited and no interruption can be forgiven any more"
+        return asked_to_stop(plan, reason, StopCode.AGENT_UNAVAILABLE)
+    spent = replace(plan.spent, forgiven=plan.spent.forgiven + 1)
+    if event.atom == ROOT:
+        spent = replace(spent, verifications=spent.verifications - 1)
+        return evolve(ended(plan, event), spent=spent)
+    return evolve(ended(plan, event, given_back(plan, event.atom)), spent=spent)
+
+
+def asked_to_stop(plan: Plan, reason: str, code: StopCode) -> Plan:
+    control = replace(plan.control, stop_requested=True, stop_reason=reason, stop_code=code)
+    return evolve(plan, control=control)
+
+
+def given_back(plan: Plan, name: AtomId) -> Atom:
+    """The atom without the charge of the session it is in."""
+    atom = plan.atoms[name]
+    if plan.sessions[name].role is Role.PROBE:
+        return replace(atom, probes=atom.probes - 1)
+    return replace(atom, attempts=atom.attempts - 1)
+
+
+def reaped(plan: Plan, event: SessionReaped) -> Plan:
+    if not is_abandoned(plan, event):
+        raise IllegalEvent(event, f"{event.atom} is live; it cannot be reaped")
+    return ended(plan, event)
+
+
+# --- growth ------------------------------------------------------------------------------------
+
+
+def decomposed(plan: Plan, event: Decomposed) -> Plan:
+    if is_abandoned(plan, event):
+        return ended(plan, event)
+    after = growth.decomposed(
+        _growing(plan, event, event.children, deeper=True), event.atom, event.children, event.reason
+    )
+    return _with_sound_structure(after, event)
+
+
+def alternatives_proposed(plan: Plan, event: AlternativesProposed) -> Plan:
+    if is_abandoned(plan, event):
+        return ended(plan, event)
+    after = growth.with_alternatives(
+        _growing(plan, event, event.alternatives, deeper=False), event.atom, event.alternatives
+    )
+    group, choice = branches.enclosing_choices(after, event.atom)[0]
+    after = branches.switched(after, group, choice, event.reason, event.at)
+    return _with_sound_structure(after, event)
+
+
+def _growing(plan: Plan, event: SessionNews, new: tuple[NewAtom, ...], *, deeper: bool) -> Plan:
+    problems = growth.growth_problems(plan, event.atom, new, deeper=deeper)
+    if problems:
+        raise IllegalEvent(_event(event), "the proposal cannot be taken", problems)
+    return ended(plan, event)
+
+
+def _with_sound_structure(plan: Plan, event: SessionNews) -> Plan:
+    problems = structure_problems(plan)
+    if problems:
+        raise IllegalEvent(_event(event), "the proposal does not fit into the plan", problems)
+    return plan
+
+
+def _event(event: Any) -> Event:
+    """Every SessionNews that is built is a member of the Event union."""
+    found: Event = event
+    return found

@@ -1,0 +1,1 @@
+"""Where wishes meet the world."""

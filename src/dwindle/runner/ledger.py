@@ -1,0 +1,204 @@
+"""The one place where an event becomes durable.
+
+Recording an event has an order, and the order is the whole point:
+
+1. the kernel judges it; what it refuses is never written;
+2. the journal makes it durable: from here on it has happened;
+3. the plan that follows from it becomes the current one;
+4. sooner or later the plan file is replaced.
+
+Step 4 is for the people and tools that read the file. Writing a large plan costs far more than
+adding a line, so while events come thick the file is written every quarter of a second only, and
+`flush` brings it up to date before anybody may depend on it. It costs no safety: the file knows
+the number of the last event in it (`control.revision`), and `recover` folds the later ones over it.
+
+Before the file is replaced, the journal is told the digest it will have. So after a crash between
+the two, and after any number of failed replacements, a file that we wrote is still recognised, and
+one that a person edited meanwhile is not mistaken for ours.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from dwindle.kernel import transitions
+from dwindle.kernel.events import Event
+from dwindle.kernel.model import Plan
+from dwindle.ports import Journal, PlanFile, PlanWriter, StoreFailed
+
+SAVE_EVERY = 0.25
+"""Seconds by which the plan file may trail the journal while events come in."""
+
+Apply = Callable[[Plan, Event], Plan]
+
+
+class EditedByHand(Exception):
+    """The plan file is not as we left it; `found` is its digest, `expected` what it may have."""
+
+    def __init__(self, found: str, expected: tuple[str, ...]) -> None:
+        super().__init__(found, expected)
+        self.found = found
+        self.expected = expected
+
+    def __str__(self) -> str:
+        return "the plan file was edited since it was last written"
+
+
+class OutOfStep(Exception):
+    """A plan with a number that the journal cannot have led to."""
+
+    def __init__(self, *, revision: int, expected: int) -> None:
+        super().__init__(revision, expected)
+        self.revision = revision
+        self.expected = expected
+
+    def __str__(self) -> str:
+        return f"the plan is at revision {self.revision}, the journal allows {self.expected}"
+
+
+def digest(content: bytes) -> str:
+    """How the journal names one version of the plan file."""
+    return sha256(content).hexdigest()
+
+
+def refold(plan: Plan, events: Iterable[Event], apply: Apply) -> Plan:
+    """Bring `plan` up to date with what happened after it was written."""
+    for event in events:
+        try:
+            plan = apply(plan, event)
+        except Exception as error:
+            error.add_note(f"while replaying journal record {plan.control.revision + 1}: {event}")
+            raise
+    return plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """Where a run is kept."""
+
+    journal: Journal
+    file: PlanFile
+    writer: PlanWriter
+
+
+class Ledger:
+    """The current plan, and how it becomes the next one. Only for the holder of the lock."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        store: Store,
+        *,
+        apply: Apply = transitions.apply,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Go on from `plan`, which the file holds, with a journal that holds nothing beyond it."""
+        self._check_step(plan.control.revision, store.journal.last)
+        self._plan = plan
+        self._journal = store.journal
+        self._file = store.file
+        self._writer = store.writer
+        self._apply = apply
+        self._clock = clock
+        self._versions = store.journal.versions
+        self._run_on_file = plan.control.run_id
+        self._dirty = False
+        self._tried = clock() - SAVE_EVERY
+        self.trouble: StoreFailed | None = None
+        """Why the plan file could not be written last time; the events themselves are safe."""
+
+    @classmethod
+    def recover(
+        cls,
+        plan: Plan,
+        store: Store,
+        *,
+        apply: Apply = transitions.apply,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> Ledger:
+        """Go on after a stop or a crash. `plan` is what the file was just decoded to."""
+        journal = store.journal
+        found = digest(store.file.read())
+        if found not in journal.versions:
+            raise EditedByHand(found, journal.versions)
+        revision = plan.control.revision
+        if revision > journal.last:
+            raise OutOfStep(revision=revision, expected=journal.last)
+        current = refold(plan, journal.events(revision), apply)
+        ledger = cls(current, store, apply=apply, clock=clock)
+        ledger._run_on_file = plan.control.run_id
+        ledger._dirty = revision != journal.last
+        return ledger
+
+    @property
+    def plan(self) -> Plan:
+        return self._plan
+
+    def record(self, event: Event) -> Plan:
+        """Return the plan that follows from `event`, which is durable by then.
+
+        Raises what the kernel raises, or StoreFailed: then the event is not acknowledged. A plan
+        file that could not be written is no reason to raise (see `trouble`), unless it does not
+        even name the run yet.
+        """
+        plan = self._apply(self._plan, event)
+        self._check_step(plan.control.revision, self._journal.last + 1)
+        self._journal.append(event)
+        self._plan = plan
+        self._dirty = True
+        if plan.control.run_id != self._run_on_file:
+            # The file names the run, and the run names the journal: until the file is written,
+            # nobody could find what was just recorded.
+            self.flush()
+        else:
+            self.save_when_due()
+        return plan
+
+    def seconds_until_due(self) -> float | None:
+        """How long the loop may sleep before it calls `save_when_due`; None if nothing waits."""
+        if not self._dirty:
+            return None
+        return max(0.0, self._tried + SAVE_EVERY - self._clock())
+
+    def save_when_due(self) -> None:
+        """Write the plan file if it trails and was not written just now; never raises for it."""
+        if self.seconds_until_due() == 0:
+            try:
+                self.flush()
+            except StoreFailed as error:
+                self.trouble = error
+
+    def flush(self) -> None:
+        """Bring the plan file up to date; StoreFailed leaves it as it was."""
+        if not self._dirty:
+            return
+        self._tried = self._clock()
+        content = self._writer.encode(self._plan)
+        version = digest(content)
+        if version not in self._versions:
+            versions = (*self._versions, version)
+            self._journal.expect(versions)
+            self._versions = versions
+        self._file.replace(content)
+        self._versions = (version,)
+        self._run_on_file = self._plan.control.run_id
+        self._dirty = False
+        self.trouble = None
+
+    def close(self) -> None:
+        """Flush and let the journal go, also when the flush fails."""
+        try:
+            self.flush()
+            if self._journal.versions != self._versions:
+                # No save is under way any more, so the version before the last is not ours now.
+                self._journal.expect(self._versions)
+        finally:
+            self._journal.close()
+
+    @staticmethod
+    def _check_step(revision: int, expected: int) -> None:
+        if revision != expected:
+            raise OutOfStep(revision=revision, expected=expected)
