@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from dwindle.kernel.graph import evolve, probes_left, selected, unfailed, view
+from dwindle.kernel.graph import evolve, probes_left, restated, selected, unfailed, view
 from dwindle.kernel.measure import measure, spare_fuel
 from dwindle.kernel.model import (
     AtomId,
@@ -175,7 +175,7 @@ def reopened(plan: Plan, atoms: Iterable[AtomId], *, attempts: bool = True) -> P
             changed[name] = replace(atom, status=Status.PENDING)
             bindings.pop(name, None)
     sessions = {a: s for a, s in plan.sessions.items() if a not in todo}
-    return replace(plan, atoms=changed, bindings=bindings, sessions=sessions)
+    return restated(plan, atoms=changed, bindings=bindings, sessions=sessions)
 
 
 def with_failed_choice(plan: Plan, group: GroupId, choice: AtomId) -> Plan:
@@ -186,7 +186,7 @@ def with_failed_choice(plan: Plan, group: GroupId, choice: AtomId) -> Plan:
     if not after.speculative:
         following = selected(plan, after)
         after = replace(after, selected=following or before.selected)
-    return replace(plan, groups={**plan.groups, group: after})
+    return restated(plan, groups={**plan.groups, group: after})
 
 
 def switched(plan: Plan, group: GroupId, choice: AtomId, reason: str, at: str) -> Plan:
@@ -201,7 +201,7 @@ def backjumped(plan: Plan, step: BackjumpRung, reason: str, at: str) -> Plan:
     plan = with_failed_choice(plan, step.group, step.choice)
     others = (a for c in unfailed(plan.groups[step.group]) for a in _atoms_under(plan, c))
     plan = reopened(plan, (*built_upon, *others))
-    plan = replace(plan, spent=replace(plan.spent, backjumps=plan.spent.backjumps + 1))
+    plan = evolve(plan, spent=replace(plan.spent, backjumps=plan.spent.backjumps + 1))
     return with_trail(plan, backtrack_entry(plan, step.group, reason, at))
 
 

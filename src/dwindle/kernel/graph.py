@@ -49,7 +49,7 @@ def view(plan: Plan) -> View:
     """The plan's view, built at the first question and kept with the plan."""
     seen = plan.view_cache
     if seen is None:
-        seen = build(plan, shape_of(plan))
+        seen = build(plan, plan.shape_cache or shape_of(plan))
         object.__setattr__(plan, "view_cache", seen)
     return seen
 
@@ -94,11 +94,13 @@ def max_attempts(plan: Plan, atom: Atom, shape: Shape) -> int:
 
 
 def attempts_left(plan: Plan, atom: Atom, shape: Shape) -> int:
-    return max(0, max_attempts(plan, atom, shape) - atom.attempts)
+    left = max_attempts(plan, atom, shape) - atom.attempts
+    return left if left > 0 else 0  # noqa: FURB136 - called for every atom; max() costs thrice
 
 
 def probes_left(plan: Plan, atom: Atom) -> int:
-    return max(0, plan.limits.max_probes - atom.probes)
+    left = plan.limits.max_probes - atom.probes
+    return left if left > 0 else 0  # noqa: FURB136 - as above
 
 
 def depth(plan: Plan, atom: AtomId) -> int:
@@ -132,18 +134,20 @@ def _standing(plan: Plan, shape: Shape) -> tuple[set[str], set[str], set[str]]:
     live: set[str] = set()
     buried: set[str] = set()
     racing: set[str] = set()
+    groups, kids = plan.groups, shape.kids
     waiting: list[tuple[str, bool, bool, bool]] = [(ROOT, True, False, False)]
     while waiting:
         node, is_live, is_buried, is_racing = waiting.pop()
-        if is_live:
-            live.add(node)
-        if is_buried:
-            buried.add(node)
-        if is_racing:
-            racing.add(node)
-        group = plan.groups.get(GroupId(node))
+        below = kids.get(node, ())
+        for there, nodes in ((is_live, live), (is_buried, buried), (is_racing, racing)):
+            if there:
+                nodes.add(node)
+        group = groups.get(GroupId(node))
         if group is None:
-            waiting += [(k, is_live, is_buried, is_racing) for k in shape.kids.get(node, ())]
+            for there, nodes in ((is_live, live), (is_buried, buried), (is_racing, racing)):
+                if there:
+                    nodes.update(below)
+            waiting += [(k, is_live, is_buried, is_racing) for k in below if k in kids]
             continue
         chosen = selected(plan, group)
         race = group.speculative and chosen is None
@@ -156,21 +160,23 @@ def _standing(plan: Plan, shape: Shape) -> tuple[set[str], set[str], set[str]]:
 
 def build(plan: Plan, shape: Shape) -> View:
     live, buried, racing = _standing(plan, shape)
+    resolved: set[str] = {n for n, a in plan.atoms.items() if a.status is Status.RESOLVED}
+    resolved.update(g for g in plan.groups if is_resolved(plan, g))
     unmet = {
-        atom: sum(1 for t in targets if not is_resolved(plan, t))
+        atom: sum([target not in resolved for target in targets])
         for atom, targets in shape.needs.items()
     }
     missing = {
-        node: sum(1 for k in below if not is_resolved(plan, k))
+        node: len(below) - len(resolved.intersection(below))
         for node, below in shape.kids.items()
         if node not in plan.groups
     }
-    undone = [a for n, a in plan.atoms.items() if n not in buried and not _done(a)]
-    leaves = [a for a in undone if a.id not in shape.kids]
-    idle = [a for a in leaves if a.id in live and a.status is Status.PENDING]
-    groups = [g for n, g in plan.groups.items() if n not in buried]
-    races = [g.id for g in groups if g.id in live and is_race(plan, g)]
-    unwritten = [c for g in groups for c in unfailed(g) if c not in plan.atoms]
+    undone = [a for n, a in plan.atoms.items() if n not in resolved and n not in buried]
+    leaves = [(a, attempts_left(plan, a, shape)) for a in undone if a.id not in shape.kids]
+    idle = [(a.id, n) for a, n in leaves if a.status is Status.PENDING and a.id in live]
+    groups = [(g, unfailed(g)) for n, g in plan.groups.items() if n not in buried]
+    races = [g.id for g, _ in groups if g.id in live and is_race(plan, g)]
+    unwritten = [c for _, left in groups for c in left if c not in plan.atoms]
     joins = [a.id for a in undone if a.id in live and missing.get(a.id) == 0]
     return View(
         shape=shape,
@@ -179,19 +185,18 @@ def build(plan: Plan, shape: Shape) -> View:
         racing=frozenset(racing),
         missing=missing,
         unmet=unmet,
-        ready=tuple(
-            a.id for a in idle if attempts_left(plan, a, shape) and is_startable(shape, unmet, a.id)
-        ),
-        exhausted=tuple(a.id for a in idle if not attempts_left(plan, a, shape)),
-        open_count=sum(1 for a in undone if a.id in live and a.id not in racing)
-        + sum(1 for g in races if g not in racing),
-        choices_left=sum(len(unfailed(g)) for g in groups),
-        attempts_left=sum(attempts_left(plan, a, shape) + probes_left(plan, a) for a in leaves),
+        ready=tuple([a for a, left in idle if left and is_startable(shape, unmet, a)]),
+        exhausted=tuple([a for a, left in idle if not left]),
+        open_count=sum([a.id in live and a.id not in racing for a in undone])
+        + sum([g not in racing for g in races]),
+        choices_left=sum([len(left) for _, left in groups]),
+        attempts_left=sum([left for _, left in leaves])
+        + sum([probes_left(plan, a) for a, _ in leaves]),
         undecided=len(undone)
-        + sum(1 for g in groups if not is_resolved(plan, g.id))
+        + sum([g.id not in resolved for g, _ in groups])
         + (missing[ROOT] > 0),
         reserve=len(unwritten),
-        dead_groups=tuple(g.id for g in groups if g.id in live and not unfailed(g)),
+        dead_groups=tuple([g.id for g, left in groups if g.id in live and not left]),
         unsettled=(*joins, *(c for c in unwritten if c in live)),
     )
 
@@ -217,7 +222,7 @@ def with_atom(plan: Plan, after: Atom, **changes: Any) -> Plan:
     before = plan.atoms[after.id]
     atoms = dict(plan.atoms)
     atoms[after.id] = after
-    new = replace(plan, atoms=atoms, **changes)
+    new = restated(plan, atoms=atoms, **changes)
     if plan.view_cache is not None and before.status is not Status.RESOLVED:
         patched = _patched(new, plan.view_cache, before, after)
         object.__setattr__(new, "view_cache", patched)
@@ -226,8 +231,16 @@ def with_atom(plan: Plan, after: Atom, **changes: Any) -> Plan:
 
 def evolve(plan: Plan, **changes: Any) -> Plan:
     """Replace fields that no view depends on: not atoms, groups, decompositions or limits."""
-    new = replace(plan, **changes)
+    new = restated(plan, **changes)
     object.__setattr__(new, "view_cache", plan.view_cache)
+    return new
+
+
+def restated(plan: Plan, **changes: Any) -> Plan:
+    """Replace fields without adding, removing or linking anything: the shape stays."""
+    new = replace(plan, **changes)
+    shape = plan.shape_cache if plan.view_cache is None else plan.view_cache.shape
+    object.__setattr__(new, "shape_cache", shape)
     return new
 
 

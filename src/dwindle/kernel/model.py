@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NewType
 
 if TYPE_CHECKING:
     from dwindle.kernel.graph import View
+    from dwindle.kernel.shape import Shape
 
 AtomId = NewType("AtomId", str)
 GroupId = NewType("GroupId", str)
@@ -402,3 +403,5 @@ class Plan:
     verification: Verification = field(default_factory=Verification)
     view_cache: View | None = field(default=None, init=False, compare=False, repr=False)
     """Derived by `graph.view`; not part of the plan's value."""
+    shape_cache: Shape | None = field(default=None, init=False, compare=False, repr=False)
+    """As `view_cache`; kept longer, because only growth changes it."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dwindle.kernel.branches import with_trail
-from dwindle.kernel.graph import view, with_atom
+from dwindle.kernel.graph import restated, view, with_atom
 from dwindle.kernel.growth import with_written_choice
 from dwindle.kernel.model import AtomId, Binding, GroupId, Plan, Status, TrailEntry
 
@@ -30,7 +30,7 @@ def settled_once(plan: Plan, node: str, at: str) -> Plan:
 def race_won(plan: Plan, group: GroupId, winner: AtomId, at: str) -> Plan:
     """The first choice that got there is recorded; the others are left as they are."""
     decided = replace(plan.groups[group], selected=winner)
-    plan = replace(plan, groups={**plan.groups, group: decided})
+    plan = restated(plan, groups={**plan.groups, group: decided})
     entry = TrailEntry(
         or_group=group, selected=winner, reason=f"{winner} was the first to succeed", timestamp=at
     )

@@ -111,7 +111,7 @@ ATOM_NEXT: Mapping[tuple[Status, type[Event]], Status] = {
     },
     **{
         (Status.RESOLVED, kind): Status.PENDING
-        for kind in (AlternativesProposed, ChoiceFailed, Backjumped, Redirected, RunEnded)
+        for kind in (ChoiceFailed, Backjumped, Redirected, RunEnded)
     },
 }
 """How news may move one atom. Parents, which settle, only go from pending to resolved and back."""
