@@ -128,12 +128,6 @@ def check_problems(check: Check, where: Where) -> Iterator[Problem]:
             what=f"a {check.type} check needs a value",
             hint="the command, path or condition to check",
         )
-    if check.control is not None and check.type not in (CheckType.NOT_COMMAND, CheckType.NOT_FILE):
-        yield Problem(
-            where=(*where, "control"),
-            what=f"a control makes no sense on a {check.type} check",
-            hint="it proves that the tool of a negative check can say yes",
-        )
 
 
 def _quality_problems(check: Check, where: Where) -> Iterator[Problem]:

@@ -188,12 +188,10 @@ def with_limit(plan: Plan, edit: SetLimit, event: Redirected) -> Plan:
     ):
         raise IllegalEvent(event, f"{edit.name} is a whole number")
     refuse_overdrawn(plan, edit.name, value, event)
-    stated = plan.limits.stated
-    if edit.name not in stated:
-        stated = (*stated, edit.name)
     if getattr(plan.limits, edit.name) == value:
         return plan
-    return replace(plan, limits=replace(plan.limits, **{edit.name: value, "stated": stated}))  # type: ignore[arg-type]
+    limits = replace(plan.limits.stating(edit.name), **{edit.name: value})  # type: ignore[arg-type]
+    return replace(plan, limits=limits)
 
 
 def refuse_overdrawn(plan: Plan, name: str, value: float | str, event: Redirected) -> None:

@@ -68,9 +68,8 @@ def run_started(plan: Plan, event: RunStarted) -> Plan:
         run_id=plan.control.run_id or event.run_id,
         aligned=plan.control.aligned or event.aligned,
     )
-    stated = plan.limits.stated
-    if "max_atoms" not in stated:  # its default follows the number of atoms: freeze it
-        plan = replace(plan, limits=replace(plan.limits, stated=(*stated, "max_atoms")))
+    if "max_atoms" not in plan.limits.stated:  # its default follows the number of atoms: freeze it
+        plan = replace(plan, limits=plan.limits.stating("max_atoms"))
     for atom in plan.atoms.values():
         if atom.status is Status.IN_PROGRESS and atom.id not in plan.sessions:
             plan = with_atom(plan, replace(atom, status=Status.PENDING))

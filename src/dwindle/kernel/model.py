@@ -11,7 +11,7 @@ contract, so no set is ever iterated.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NewType
 
@@ -197,7 +197,14 @@ class Limits:
     dispatch: Dispatch = Dispatch.WAVE
     early_verify: bool = False
     stated: tuple[str, ...] = ()
-    """Names that the file spells out; they are written back even where they equal the default."""
+    """Optional names that the file spells out, in the order of these fields: they are written back
+    even where they equal the default."""
+
+    def stating(self, name: str) -> Limits:
+        """The same limits, with this one spelt out (the first three always are)."""
+        optional = [f.name for f in fields(self)][3:]
+        named = tuple(n for n in optional if n == name or n in self.stated)
+        return replace(self, stated=named)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
