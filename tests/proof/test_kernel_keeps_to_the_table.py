@@ -14,7 +14,7 @@ from proof.sessions import Shade, sessions_left
 from proof.table import Constants, Counters, event_admits
 
 from dwindle.kernel import actions, events
-from dwindle.kernel.branches import backjumped
+from dwindle.kernel.branches import BackjumpRung, backjumped
 from dwindle.kernel.decide import decide
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.graph import max_attempts, probes_left, unfailed, view
@@ -284,7 +284,8 @@ def test_probes_asleep_on_resolved_leaves_wake_at_a_backjump() -> None:
     for name in (AtomId("A1"), AtomId("A3")):
         atoms[name] = replace(atoms[name], status=Status.RESOLVED)
     plan = replace(plan, atoms=atoms, control=Control(status=RunStatus.RUNNING))
-    after = backjumped(plan, GroupId("g"), "r", "")
+    step = BackjumpRung(AtomId("A4"), GroupId("g"), AtomId("A1"))
+    after = backjumped(plan, step, "r", "")
     assert tuple(measure(plan)) == (0, 0, 1, 0, 1, 2, 2, 3, 0, 1)
     assert tuple(measure(after)) == (0, 0, 1, 0, 0, 1, 6, 5, 0, 1)
     assert (proved_bound(plan), proved_bound(after)) == (8, 7)

@@ -102,7 +102,8 @@ def _abandoned(plan: Plan) -> Decision | None:
 def _complete(plan: Plan) -> Decision | None:
     seen = plan.verification
     if is_verified(plan):
-        return _ending(plan, StopCode.COMPLETED, "every check of the base case passed", kill=True)
+        what = "check of the base case" if plan.kind is PlanKind.GRAPH else "leaf of the tree"
+        return _ending(plan, StopCode.COMPLETED, f"every {what} passed", kill=True)
     if ROOT in plan.sessions:
         return Decision(plan=plan, because="the base case is being verified")
     if not is_finished(plan):
@@ -134,7 +135,7 @@ def _unsettled(plan: Plan) -> Decision | None:
     nodes = view(plan).unsettled
     if not nodes:
         return None
-    why = f"{', '.join(nodes)} follow from the plan and are not written into it"
+    why = f"what follows for {', '.join(nodes)} is not written into the plan yet"
     return Decision(plan=plan, actions=(Settle(because=why),))
 
 

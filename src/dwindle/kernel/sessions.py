@@ -44,6 +44,7 @@ from dwindle.kernel.model import (
     AtomId,
     Binding,
     Plan,
+    PlanKind,
     Role,
     Session,
     Status,
@@ -57,6 +58,9 @@ from dwindle.kernel.structure import structure_problems
 
 
 def is_verified(plan: Plan) -> bool:
+    """The end has been seen to hold. A tree needs no round of its own: each leaf had its guard."""
+    if plan.kind is PlanKind.TREE:
+        return is_finished(plan)
     seen = plan.verification
     return seen.passed and all(q.answer is Answer.YES for q in seen.questions)
 
@@ -70,7 +74,7 @@ def session_started(plan: Plan, event: SessionStarted) -> Plan:
         raise IllegalEvent(event, "somebody asked to stop or to redirect")
     if ROOT in plan.sessions:
         raise IllegalEvent(event, "a verification is under way")
-    if rounds_left(plan) <= 0:
+    if plan.kind is PlanKind.GRAPH and rounds_left(plan) <= 0:
         raise IllegalEvent(event, "no verification round is left, so nothing can be completed")
     if is_verified(plan):
         raise IllegalEvent(event, "the base case holds already")

@@ -94,8 +94,10 @@ SUITES: tuple[Suite, ...] = (
         speculative=True,
         happens=("force", "override"),
     ),
+    Suite(name="force unwritten", redirects=1, unwritten=True, fuel=2, happens=("force",)),
     Suite(
-        name="force unwritten",
+        name="force unwritten that grow",
+        at_most=3,
         redirects=1,
         unwritten=True,
         probes=1,

@@ -1,0 +1,124 @@
+"""What it costs to ask: `dwindle --version` and `dwindle status`, beside `python -c pass`.
+
+    python bench/startup.py [ROUNDS]
+
+The peer is the same interpreter doing nothing. Each figure is the median processor time of a whole
+process, user and system, over at least nine rounds in which all take turns: on a busy machine
+wall-clock time says more about the neighbours.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+ROUNDS = 21
+ATOMS = 100
+LIMITS = {"version": 2, "status": 10, "status_of_foreign_file": None}
+"""A file that we did not write has to go through a YAML parser; no goal was set for that."""
+
+HEAD = """\
+---
+objective:
+  goal: "Move the billing module to the new client"
+  base_case:
+    type: command
+    value: "make test"
+  background_intent: "The old client goes away"
+  deliverables: "Billing on the new client"
+  definition_of_done: "Tests pass"
+  constraints:
+    max_iterations: 200
+    max_parallel_agents: 3
+    max_stall_count: 3
+
+control:
+  status: pending
+  iteration: 0
+  stall_count: 0
+  prev_pending_count: -1
+  stop_requested: false
+  stop_reason: null
+  redirect_requested: false
+
+atoms:
+"""
+TAIL = """
+decompositions: []
+
+or_groups: {}
+
+bindings: {}
+
+trail: []
+
+corrections: []
+---
+
+# Original Prompt
+"""
+
+
+def plan(atoms: int) -> str:
+    """A plan in which a third of the atoms are free and the others wait for two each."""
+    lines = []
+    for number in range(1, atoms + 1):
+        needs = [f"A{n}" for n in (number - 1, number - 7) if n > 0 and number % 3]
+        lines += [
+            f"  - id: A{number}",
+            f'    description: "Move part {number} and keep its tests green"',
+            "    status: pending",
+            f"    depends_on: [{', '.join(needs)}]",
+        ]
+    return HEAD + "\n".join(lines) + "\n" + TAIL
+
+
+def processor_seconds(command: Sequence[str], folder: Path) -> float:
+    """User and system time of one process, from its start to its end."""
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+    return used.ru_utime + used.ru_stime
+
+
+def main(rounds: int = ROUNDS) -> None:
+    program = str(Path(sys.executable).with_name("dwindle"))
+    with tempfile.TemporaryDirectory() as name:
+        ours, foreign = Path(name, "ours"), Path(name, "foreign")
+        _write(ours, plan(ATOMS))
+        _write(foreign, plan(ATOMS).replace("atoms:\n", "atoms:  # by hand\n"))
+        commands = {
+            "peer": ((sys.executable, "-c", "pass"), ours),
+            "version": ((program, "--version"), ours),
+            "status": ((program, "status"), ours),
+            "status_of_foreign_file": ((program, "status"), foreign),
+        }
+        times: dict[str, list[float]] = {what: [] for what in commands}
+        for turn in range(max(9, rounds) + 1):
+            for what, (command, folder) in commands.items():
+                used = processor_seconds(command, folder)
+                if turn:  # the first one compiles
+                    times[what].append(used)
+    medians = {what: statistics.median(used) for what, used in times.items()}
+    for what, limit in LIMITS.items():
+        ratio = medians[what] / medians["peer"]
+        value = f"{medians[what] * 1000:.1f}"
+        bound = f" limit={limit}" if limit else ""
+        print(f"startup_{what} {value} ms ratio={ratio:.2f}{bound}")
+
+
+def _write(folder: Path, text: str) -> None:
+    file = folder / ".claude" / "aot-loop-state.md"
+    file.parent.mkdir(parents=True)
+    file.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS)

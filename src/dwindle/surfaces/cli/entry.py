@@ -1,0 +1,71 @@
+"""From the words of the command line to an exit code, whatever happens in between."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from dwindle.surfaces.cli.output import USAGE, complain
+from dwindle.surfaces.refusal import Refused
+
+INTERRUPTED = 130
+BUG = 70
+
+
+def answer(words: Sequence[str]) -> int:
+    """Run a command; the exit code. No exception gets past this."""
+    try:
+        return call(words)
+    except Refused as error:
+        complain(str(error))
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        complain(f"dwindle: {place}{error.strerror or error}")
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:  # the last line of defence
+        if os.environ.get("DWINDLE_TRACEBACK"):
+            raise
+        complain(
+            f"dwindle: this is a bug: {type(error).__name__}: {error}\n"
+            "  nothing was changed; DWINDLE_TRACEBACK=1 shows where it happened"
+        )
+        return USAGE if words[:1] == ["validate"] else BUG
+    return USAGE
+
+
+def call(words: Sequence[str]) -> int:
+    """`status` without the framework if its words are plain, everything else with it."""
+    if (asked := plain_status(words)) is not None:
+        from dwindle.kernel.model import PlanKind  # noqa: PLC0415
+        from dwindle.surfaces.cli.status import status  # noqa: PLC0415 - only what is needed
+
+        plan = asked.get("--plan")
+        return status(json="--json" in asked, plan=PlanKind(plan) if plan else None)
+    from dwindle.surfaces.cli.app import run  # noqa: PLC0415 - ten times as much as the rest
+
+    return run(words)
+
+
+def plain_status(words: Sequence[str]) -> dict[str, str] | None:
+    """`status` with `--json` and `--plan graph|tree`, each at most once; None if it is not that."""
+    if words[:1] != ["status"]:
+        return None
+    asked: dict[str, str] = {}
+    waiting = [part for word in words[1:] for part in _parts(word)]
+    while waiting:
+        name = waiting.pop(0)
+        if name in asked:
+            return None
+        if name == "--json":
+            asked[name] = ""
+        elif name == "--plan" and waiting and waiting[0] in ("graph", "tree"):
+            asked[name] = waiting.pop(0)
+        else:
+            return None
+    return asked
+
+
+def _parts(word: str) -> list[str]:
+    """`--plan=tree` is `--plan tree`."""
+    return word.split("=", 1) if word.startswith("--plan=") else [word]

@@ -1,0 +1,174 @@
+"""dwindle explain: why each atom runs or waits.
+
+The reasons are the kernel's own, made where it decides. A plan that is not running would have one
+reason for everything, "it is not running", which helps nobody: it is explained as it would be if it
+were run now, and the answer says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dwindle.kernel.actions import Decision, Probe, Work
+from dwindle.kernel.decide import decide
+from dwindle.kernel.errors import KernelError
+from dwindle.kernel.events import RunStarted
+from dwindle.kernel.graph import view
+from dwindle.kernel.model import AtomId, Plan, PlanKind, RunStatus
+from dwindle.kernel.transitions import apply
+from dwindle.surfaces.cli.output import say
+from dwindle.surfaces.cli.problem_list import sound
+from dwindle.surfaces.cli.text import WIDTH, as_json, painted, shortened, wrapped
+from dwindle.surfaces.plan_files import the_plan
+from dwindle.surfaces.refusal import Refused
+from dwindle.surfaces.standing import Standing, standings
+
+INDENT = "    "
+COLOURS = {
+    Standing.RESOLVED: "green",
+    Standing.RUNNING: "blue",
+    Standing.READY: "bold",
+    Standing.EXHAUSTED: "red",
+    Standing.FAILED: "red",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    atom: AtomId
+    description: str
+    standing: Standing
+    starts: bool
+    """It is what would be started next."""
+    why: str
+
+
+def explain(atom: str | None = None, /, *, plan: PlanKind | None = None, json: bool = False) -> int:
+    """Say why.
+
+    Args:
+        atom: Only this one. All, if left out.
+        plan: Which plan, where there are two.
+        json: Print one JSON object.
+    """
+    file = the_plan(plan)
+    loaded = sound(file).plan
+    assert loaded is not None  # noqa: S101 - `sound` has seen to it
+    name = None if atom is None else known(loaded, atom)
+    decision, assumed = decided(loaded)
+    explained = [one for one in explanations(decision) if name in (None, one.atom)]
+    if json:
+        return say(as_json(_json(loaded, decision, explained, assumed=assumed)))
+    return say(_text(loaded, decision, explained, assumed=assumed))
+
+
+def known(plan: Plan, name: str) -> AtomId:
+    if name in plan.atoms:
+        return AtomId(name)
+    from difflib import get_close_matches  # noqa: PLC0415 - seldom needed
+
+    close = get_close_matches(name, [*plan.atoms], n=3, cutoff=0.4)
+    group = next((g for g in plan.groups.values() if g.id == name), None)
+    if group is not None:
+        what, close = f"{name} is a choice point, not an atom", [*group.choices]
+    else:
+        what = f"there is no atom {shortened(name, 64)!r}"
+    closest = f"did you mean {' or '.join(close)}?" if close else "`dwindle status` lists open ones"
+    raise Refused(what, hint=closest)
+
+
+def decided(plan: Plan) -> tuple[Decision, bool]:
+    """What happens next, and whether it was assumed that somebody says `run` first."""
+    if plan.control.status in (RunStatus.PENDING, RunStatus.STOPPED):
+        try:
+            return decide(apply(plan, RunStarted())), True
+        except KernelError:
+            pass
+    return decide(plan), False
+
+
+def explanations(decision: Decision) -> list[Explained]:
+    """One for each atom of the plan, in its order."""
+    plan, waiting = decision.plan, decision.waiting
+    how = standings(plan)
+    starting = {a.atom: a.because for a in decision.actions if isinstance(a, (Work, Probe))}
+    return [
+        Explained(
+            atom=name,
+            description=atom.description,
+            standing=how[name],
+            starts=name in starting,
+            why=starting.get(name) or waiting.get(name) or settled(plan, name),
+        )
+        for name, atom in plan.atoms.items()
+    ]
+
+
+def settled(plan: Plan, name: AtomId) -> str:
+    """Of an atom that nobody will work on again: what it came to."""
+    if name not in view(plan).buried:
+        binding = plan.bindings.get(name)
+        return "done" if binding is None else f"done: {binding.summary}"
+    shape = view(plan).shape
+    node: str = name
+    while not any(node in group.failed for group in plan.groups.values()):
+        node = shape.parent[node]
+    group = next(group for group in plan.groups.values() if node in group.failed)
+    given_up = f"{group.id} gave {'it' if node == name else node} up"
+    reasons = [e.reason for e in plan.trail if e.atom in (node, name)]
+    return f"{given_up}: {reasons[-1]}" if reasons else given_up
+
+
+def _text(plan: Plan, decision: Decision, explained: list[Explained], *, assumed: bool) -> str:
+    lines: list[str] = []
+    control = plan.control
+    if assumed:
+        code = f", {control.stop_code}" if control.stop_code else ""
+        reason = f": {control.stop_reason}" if control.stop_reason else ""
+        lines += wrapped(f"The run is {control.status}{code}{reason}. If it were run now:", WIDTH)
+    if decision.stop is not None:
+        lines += wrapped(f"The run ends, {decision.stop.code}: {decision.stop.reason}", WIDTH)
+    for action in decision.actions:
+        if not isinstance(action, (Work, Probe)):
+            lines += wrapped(f"Next, {type(action).__name__}: {action.because}", WIDTH)
+    if lines:
+        lines.append("")
+    for one in explained:
+        word = "starts" if one.starts else str(one.standing)
+        head = f"{one.atom} {word}"
+        title = shortened(one.description, WIDTH - len(head) - 2)
+        shown = painted(word, "bold" if one.starts else COLOURS.get(one.standing, "dim"))
+        lines.append(f"{one.atom} {shown}: {title}")
+        lines += [INDENT + line for line in wrapped(one.why, WIDTH - len(INDENT))]
+    return "\n".join(lines)
+
+
+def _json(
+    plan: Plan, decision: Decision, explained: list[Explained], *, assumed: bool
+) -> dict[str, Any]:
+    stop = decision.stop
+    return {
+        "run": plan.control.status,
+        "assumes_run": assumed,
+        "stop": None if stop is None else {"code": stop.code, "reason": stop.reason},
+        "actions": [
+            {
+                "action": type(action).__name__,
+                "atom": getattr(action, "atom", None) or None,
+                "because": action.because,
+            }
+            for action in decision.actions
+        ],
+        "because": decision.because,
+        "atoms": [
+            {
+                "id": one.atom,
+                "description": one.description,
+                "standing": one.standing,
+                "starts": one.starts,
+                "why": one.why,
+            }
+            for one in explained
+        ],
+    }

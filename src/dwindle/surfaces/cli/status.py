@@ -1,0 +1,170 @@
+"""dwindle status: where the run stands, and how much of it there can still be.
+
+Called at every turn by people and by hooks, so that it is reached without a command-line framework
+and needs neither `decide` nor the events.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dwindle.kernel.graph import view
+from dwindle.kernel.measure import gauge, measure, session_bound
+from dwindle.kernel.model import EXIT_CODES, ROOT, AtomId, Plan, PlanKind, RunStatus, Status
+from dwindle.surfaces.cli.output import say
+from dwindle.surfaces.cli.problem_list import problem_json, problem_lines, sound
+from dwindle.surfaces.cli.text import WIDTH, as_json, counted, listed, one_line, painted, row
+from dwindle.surfaces.plan_files import PlanPath, the_plan
+from dwindle.surfaces.standing import open_atoms
+from dwindle.wiring import Loaded
+
+MARGIN = 11
+COLOURS = {
+    RunStatus.PENDING: "dim",
+    RunStatus.RUNNING: "blue",
+    RunStatus.STOPPED: "yellow",
+    RunStatus.COMPLETED: "green",
+}
+
+
+def status(*, json: bool = False, plan: PlanKind | None = None) -> int:
+    """Print where the run stands.
+
+    Args:
+        json: Print one JSON object.
+        plan: Which plan, where there are two.
+    """
+    file = the_plan(plan)
+    loaded = sound(file)
+    facts = facts_of(file, loaded)
+    return say(as_json(facts) if json else text_of(file, loaded, facts))
+
+
+def facts_of(file: PlanPath, loaded: Loaded) -> dict[str, Any]:
+    """The documented object, in the documented order."""
+    plan = loaded.plan
+    assert plan is not None  # noqa: S101 - `sound` has seen to it
+    seen, limits, spent, control = view(plan), plan.limits, plan.spent, plan.control
+    still_open = open_atoms(plan)
+    return {
+        "path": file.path,
+        "kind": plan.kind,
+        "run": {
+            "status": control.status,
+            "stop_code": control.stop_code,
+            "exit_code": None if control.stop_code is None else EXIT_CODES[control.stop_code],
+            "stop_reason": control.stop_reason,
+            "stop_requested": control.stop_requested,
+            "redirect_requested": control.redirect_requested,
+            "run_id": control.run_id,
+            "revision": control.revision,
+        },
+        "iteration": {"done": control.iteration, "limit": limits.max_iterations},
+        "stalls": {"count": control.stall_count, "limit": limits.max_stall_count},
+        "atoms": {
+            "total": len(plan.atoms),
+            "resolved": sum(a.status is Status.RESOLVED for a in plan.atoms.values()),
+            "open": seen.open_count,
+        },
+        "open": list(still_open),
+        "ready": list(seen.ready),
+        "running": [
+            {
+                "atom": None if name == ROOT else name,
+                "role": session.role,
+                "session": session.number,
+                "nonce": session.nonce,
+            }
+            for name, session in plan.sessions.items()
+        ],
+        "exhausted": list(seen.exhausted),
+        "next": next_leaf(plan),
+        "gauge": gauge(plan),
+        "bound": bound(plan),
+        "measure": measure(plan)._asdict(),
+        "budgets": {
+            "wall_seconds": {"spent": spent.seconds, "limit": limits.max_wall_seconds},
+            "tokens": {"spent": spent.tokens, "limit": limits.max_tokens},
+            "usd": {"spent": spent.usd, "limit": limits.max_cost_usd},
+        },
+        "redirects_left": limits.max_redirects - spent.redirects,
+        "warnings": [problem_json(problem) for problem in loaded.problems],
+    }
+
+
+def next_leaf(plan: Plan) -> AtomId | None:
+    """Of a tree, the one leaf that is next; what a graph starts is `explain`'s answer."""
+    if plan.kind is not PlanKind.TREE:
+        return None
+    inner = view(plan).shape.kids
+    return next((name for name in open_atoms(plan) if name not in inner), None)
+
+
+def bound(plan: Plan) -> int:
+    """Agent sessions that there can still be; a completed run is never run again."""
+    return 0 if plan.control.status is RunStatus.COMPLETED else session_bound(plan)
+
+
+def text_of(file: PlanPath, loaded: Loaded, facts: dict[str, Any]) -> str:
+    plan = loaded.plan
+    assert plan is not None  # noqa: S101 - `sound` has seen to it
+    width = WIDTH - MARGIN
+    running = [f"{one['atom'] or 'the base case'} ({one['role']})" for one in facts["running"]]
+    still_open = listed(facts["open"], width=width - len(f"{facts['atoms']['open']}: "))
+    lines = [f"{one_line(file.path)} ({plan.kind} plan)", *_run_rows(plan)]
+    lines += [
+        _row("open", f"{facts['atoms']['open']}: {still_open}" if facts["open"] else "nothing"),
+        _row("ready", listed(facts["ready"], width=width)),
+        _row("running", listed(running, width=width)),
+        _row("exhausted", listed(facts["exhausted"], width=width)),
+        *([_row("next", facts["next"])] if facts["next"] else []),
+        _row("gauge", f"{facts['gauge']:,} (falls with every step)"),
+        _row("bound", f"at most {counted(facts['bound'], 'more agent session')}"),
+        _row("measure", ", ".join(f"{k} {v}" for k, v in facts["measure"].items())),
+        _row("budgets", _budgets(plan)),
+        _row("redirects", f"{facts['redirects_left']} left"),
+        *problem_lines(file.path, loaded.problems),
+    ]
+    return "\n".join(lines)
+
+
+def _run_rows(plan: Plan) -> list[str]:
+    control = plan.control
+    said = str(control.status)
+    if control.stop_code is not None and control.status is not RunStatus.COMPLETED:
+        said += f", {control.stop_code} (exit code {EXIT_CODES[control.stop_code]})"
+    first = _row("run", said, more=control.stop_reason or "")
+    lines = [
+        first.replace(str(control.status), painted(control.status, COLOURS[control.status]), 1)
+    ]
+    asked = ["stop"] * control.stop_requested + ["redirect"] * control.redirect_requested
+    if asked:
+        lines.append(_row("requested", " and ".join(asked)))
+    if plan.kind is PlanKind.GRAPH:
+        limits = plan.limits
+        done = f"{control.iteration} of {limits.max_iterations}"
+        lines.append(
+            _row("iteration", f"{done}; stalls {control.stall_count} of {limits.max_stall_count}")
+        )
+    return lines
+
+
+def _budgets(plan: Plan) -> str:
+    spent, limits = plan.spent, plan.limits
+    tokens = "without limit" if limits.max_tokens is None else f"of {limits.max_tokens:,}"
+    usd = "without limit" if limits.max_cost_usd is None else f"of {limits.max_cost_usd:,.2f}"
+    return (
+        f"{_time(spent.seconds)} of {_time(limits.max_wall_seconds)}; "
+        f"{spent.tokens:,} tokens {tokens}; {spent.usd:,.2f} USD {usd}"
+    )
+
+
+def _time(seconds: float) -> str:
+    whole = int(seconds)
+    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    parts = [f"{hours} h"] * bool(hours) + [f"{minutes} min"] * bool(minutes)
+    return " ".join(parts + [f"{rest} s"] * bool(rest or not parts))
+
+
+def _row(label: str, text: str, more: str = "") -> str:
+    return row(label, text, margin=MARGIN, more=more)

@@ -1,0 +1,18 @@
+"""Why a command does not do what was asked: what is wrong, where, and what to do next."""
+
+from __future__ import annotations
+
+
+class Refused(Exception):
+    """Nothing was done and nothing was changed; the exit code is 2."""
+
+    def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
+        super().__init__(what, where, hint)
+        self.what = what
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        advice = f"\n  {self.hint}" if self.hint else ""
+        return f"dwindle: {place}{self.what}{advice}"
