@@ -20,7 +20,7 @@ from dwindle.adapters.disk import (
     lock_holder,
     make_directory,
 )
-from dwindle.ports import Disk, StoreFailed
+from dwindle.ports.store import Disk, StoreFailed
 from dwindle.testing.disk import FakeDisk
 
 

@@ -273,6 +273,27 @@ def no_look_at_fuel(_plan: Plan, _event: Redirected) -> None:
     return None
 
 
+def never_turns_back(_plan: Plan, _atom: AtomId) -> None:
+    return None
+
+
+def finished_is_verified(plan: Plan) -> bool:
+    return graph.is_finished(plan)
+
+
+def kept_charged(plan: Plan) -> Plan:
+    atoms = {n: replace(a, status=Status.PENDING) for n, a in plan.atoms.items()}
+    return replace(plan, atoms={**plan.atoms, **{n: atoms[n] for n in plan.sessions}}, sessions={})
+
+
+def as_it_is(plan: Plan, name: AtomId) -> Any:
+    return plan.atoms[name]
+
+
+def never_too_deep(*_: object) -> int:
+    return 0
+
+
 GROUP = "A3<-G1 G1{A1|A2}"
 
 RULES = (
@@ -436,7 +457,7 @@ RULES = (
         naive=direct_dependents,
         plan="A3<-G1 A4<-A3 A5<-G1 G1{A1|A2}",
         suite=suite(),
-        caught="which it was built upon, had A2 untried",
+        caught="G1, which A4 was built upon, had A2",
     ),
     Rule(
         name="N4",
@@ -517,7 +538,7 @@ RULES = (
         naive=last_choice_gives_up,
         plan="G1{A1|A2} G2{A3<-G1|A4<-G1}",
         suite=suite(),
-        caught="gave A4 up while G1",
+        caught="G1, which A4 was built upon, had A2",
     ),
     Rule(
         name="N13",
@@ -563,6 +584,60 @@ RULES = (
         plan="A1 A2 A3",
         suite=suite(width=3, attempts=3, stalls=3, runner_first=True, dispatch=Dispatch.WAVE),
         caught="stalled while",
+    ),
+    Rule(
+        name="no-backjump",
+        says="a run may give up although it could turn back",
+        original=branches.backjump_rung,
+        naive=never_turns_back,
+        plan=GROUP,
+        suite=suite(),
+        caught="G1, which A3 was built upon, had A2",
+    ),
+    Rule(
+        name="no-switch",
+        says="a run may give up although the group has another choice",
+        original=branches.switch_rung,
+        naive=never_turns_back,
+        plan="G1{A1|A2}",
+        suite=suite(),
+        caught="G1, which A1 stands in, had A2",
+    ),
+    Rule(
+        name="no-evidence",
+        says="what is finished is verified",
+        original=sessions.is_verified,
+        naive=finished_is_verified,
+        plan="A1",
+        suite=suite(),
+        caught="completed without a passed verification",
+    ),
+    Rule(
+        name="redirect-keeps-charges",
+        says="a redirect gives nothing back",
+        original=redirects.without_sessions,
+        naive=kept_charged,
+        plan="A1 A2",
+        suite=suite("add", redirects=1, fuel=1),
+        caught="did not get its attempts back",
+    ),
+    Rule(
+        name="forgiven-keeps-charges",
+        says="a forgiven session stays charged",
+        original=sessions.given_back,
+        naive=as_it_is,
+        plan="A1",
+        suite=suite("interrupt", forgiven=1),
+        caught="did not get its attempts back",
+    ),
+    Rule(
+        name="no-depth",
+        says="a plan may get as deep as its fuel allows",
+        original=graph.depth,
+        naive=never_too_deep,
+        plan="A1",
+        suite=suite("worker_grow", fuel=2, depth=1),
+        caught="stands too deep",
     ),
     Rule(
         name="N20",

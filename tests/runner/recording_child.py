@@ -28,7 +28,7 @@ from dwindle.kernel.model import (
     Spent,
 )
 from dwindle.kernel.transitions import apply
-from dwindle.ports import StoreFailed
+from dwindle.ports.store import StoreFailed
 from dwindle.runner.ledger import Ledger, Store, digest
 
 RUN = "01RUN"

@@ -23,7 +23,7 @@ from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import SessionStarted
 from dwindle.kernel.model import AtomId, Role
 from dwindle.kernel.transitions import apply
-from dwindle.ports import StoreFailed
+from dwindle.ports.store import StoreFailed
 from dwindle.runner.ledger import (
     SAVE_EVERY,
     EditedByHand,

@@ -21,7 +21,7 @@ from tests.runner.story import (
     resume,
 )
 
-from dwindle.ports import StoreFailed
+from dwindle.ports.store import StoreFailed
 from dwindle.runner.ledger import digest
 from dwindle.testing.disk import FakeDisk, Image
 

@@ -119,7 +119,7 @@ def test_other_actions_come_before_the_atoms(tmp_path: Path) -> None:
         '"Token storage"\n    status: pending', '"Token storage"\n    status: resolved'
     ).replace("status: pending\n  iteration", "status: running\n  iteration")
     first = dwindle(graph_repository(tmp_path, unsettled), "explain").out.splitlines()[0]
-    assert first == "Next, Settle: A3 follow from the plan and are not written into it"
+    assert first == "Next, Settle: what follows for A3 is not written into the plan yet"
 
 
 def test_a_tree_has_one_next_leaf(tmp_path: Path) -> None:

@@ -28,12 +28,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from dwindle.ports import StoreFailed
+from dwindle.ports.store import StoreFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dwindle.ports import Disk
+    from dwindle.ports.store import Disk
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC

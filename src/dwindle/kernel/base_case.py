@@ -36,6 +36,14 @@ def checks(found: Sequence[ChecklistItem]) -> Iterator[tuple[tuple[int, ...], st
             yield (index, *path), item, check
 
 
+MECHANICAL = (CheckType.COMMAND, CheckType.FILE, CheckType.NOT_COMMAND, CheckType.NOT_FILE)
+"""What the harness runs by itself; the rest needs a judge, and perhaps a person."""
+
+
+def is_mechanical(base_case: BaseCase) -> bool:
+    return all(check.type in MECHANICAL for _, _, check in checks(items(base_case)))
+
+
 def verdict(base_case: BaseCase, judge: Callable[[Check], Verdict]) -> Verdict:
     return all_of([_verdict(entry, judge) for entry in items(base_case)])
 

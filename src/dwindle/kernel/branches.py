@@ -70,6 +70,16 @@ def rung(plan: Plan, atom: AtomId) -> Rung:
     )
 
 
+def stuck(plan: Plan) -> tuple[AtomId, ...]:
+    """Who needs the ladder: exhausted atoms, and the first choice of each group that has none left.
+
+    The latter happens when a file or a person left it so; its failure climbs like any other.
+    """
+    seen = view(plan)
+    firsts = (plan.groups[g].choices for g in seen.dead_groups)
+    return (*seen.exhausted, *(next(c for c in choices if c in plan.atoms) for choices in firsts))
+
+
 def switch_rung(plan: Plan, atom: AtomId) -> SwitchRung | None:
     for group, choice in enclosing_choices(plan, atom):
         if len(unfailed(plan.groups[group])) > 1:
@@ -78,6 +88,8 @@ def switch_rung(plan: Plan, atom: AtomId) -> SwitchRung | None:
 
 
 def probe_rung(plan: Plan, atom: AtomId) -> ProbeRung | None:
+    if atom in view(plan).buried:
+        return None
     if probes_left(plan, plan.atoms[atom]) and spare_fuel(plan) > 0:
         return ProbeRung(atom)
     return None
@@ -163,6 +175,8 @@ def reopened(plan: Plan, atoms: Iterable[AtomId], *, attempts: bool = True) -> P
     """
     shape = view(plan).shape
     todo = dict.fromkeys(a for a in atoms if a in plan.atoms)
+    if attempts:
+        todo = _with_rivals(plan, todo)
     above = {n: None for a in todo for n in chain(shape, a) if n not in todo}
     changed = dict(plan.atoms)
     bindings = dict(plan.bindings)
@@ -176,6 +190,23 @@ def reopened(plan: Plan, atoms: Iterable[AtomId], *, attempts: bool = True) -> P
             bindings.pop(name, None)
     sessions = {a: s for a, s in plan.sessions.items() if a not in todo}
     return restated(plan, atoms=changed, bindings=bindings, sessions=sessions)
+
+
+def _with_rivals(plan: Plan, todo: dict[AtomId, None]) -> dict[AtomId, None]:
+    """When the winner of a race is reopened the race is on again, and nobody starts used up."""
+    shape = view(plan).shape
+    todo = dict(todo)
+    waiting = list(todo)
+    while waiting:
+        for node in chain(shape, waiting.pop()):
+            group = plan.groups.get(GroupId(shape.group_of.get(node, "")))
+            if group is None or not group.speculative or selected(plan, group) != node:
+                continue
+            for rival in unfailed(group):
+                new = [a for a in _atoms_under(plan, rival) if rival != node and a not in todo]
+                todo.update(dict.fromkeys(new))
+                waiting.extend(new)
+    return todo
 
 
 def with_failed_choice(plan: Plan, group: GroupId, choice: AtomId) -> Plan:
@@ -224,7 +255,12 @@ def _atoms_under(plan: Plan, node: str) -> tuple[AtomId, ...]:
     return tuple(AtomId(n) for n in subtree(view(plan).shape, node) if n in plan.atoms)
 
 
-def with_lost_commits(plan: Plan, lost: Iterable[AtomId]) -> Plan:
+def with_lost_commits(plan: Plan, lost: tuple[AtomId, ...]) -> Plan:
     """Atoms whose work was lost when the branch was rebuilt are done again, like dependents."""
-    gone = tuple(a for a in lost if a in plan.atoms)
-    return reopened(plan, (*gone, *dependents(plan, gone))) if gone else plan
+    return reopened(plan, undone_by_loss(plan, lost)) if lost else plan
+
+
+def undone_by_loss(plan: Plan, lost: Iterable[AtomId]) -> tuple[AtomId, ...]:
+    """The lost atoms and all that was built upon them; sessions there must be ended first."""
+    gone = tuple(lost)
+    return (*gone, *dependents(plan, gone))

@@ -23,7 +23,7 @@ from dwindle.kernel.actions import (
 )
 from dwindle.kernel.explain import waiting
 from dwindle.kernel.graph import is_finished, is_startable, probes_left, unfailed, view
-from dwindle.kernel.measure import combinations_tried, rounds_left
+from dwindle.kernel.measure import combinations_tried, rounds_left, spare_fuel
 from dwindle.kernel.model import (
     ROOT,
     Answer,
@@ -35,7 +35,7 @@ from dwindle.kernel.model import (
     StopCode,
     TrailType,
 )
-from dwindle.kernel.sessions import is_verified
+from dwindle.kernel.sessions import is_verified, wants_early_check
 from dwindle.kernel.shape import subtree
 
 WAITS_BEFORE_VERIFYING = (0, 1, 5, 25)
@@ -78,13 +78,14 @@ def _not_running(plan: Plan) -> Decision | None:
 def _asked(plan: Plan) -> Decision | None:
     """A redirect, then a stop: whatever is in flight is ended first."""
     control = plan.control
-    if control.redirect_requested:
-        why = "a redirect is under way"
-        return Decision(plan=plan, actions=_kill_all(plan, why), because=f"{why}: nothing starts")
-    if control.stop_requested:
+    if control.stop_requested:  # also while somebody prepares a redirect, who may be gone
         reason = control.stop_reason or "a stop was requested"
         code = control.stop_code or StopCode.STOPPED_BY_USER
         return _ending(plan, code, reason, kill=True)
+    if control.redirect_requested:
+        why = "a redirect is under way"
+        paused = Decision(plan=plan, actions=_kill_all(plan, why), because=f"{why}: nothing starts")
+        return _out_of_time(plan) or paused
     return None
 
 
@@ -100,18 +101,23 @@ def _abandoned(plan: Plan) -> Decision | None:
 
 
 def _complete(plan: Plan) -> Decision | None:
-    seen = plan.verification
     if is_verified(plan):
         what = "check of the base case" if plan.kind is PlanKind.GRAPH else "leaf of the tree"
         return _ending(plan, StopCode.COMPLETED, f"every {what} passed", kill=True)
     if ROOT in plan.sessions:
         return Decision(plan=plan, because="the base case is being verified")
     if not is_finished(plan):
-        if plan.limits.early_verify and plan.pace.branch_changed and not plan.sessions:
+        if wants_early_check(plan):
             return Decision(plan=plan, actions=(CheckEarly(because="the branch changed"),))
         return None
     if plan.sessions:
         return Decision(plan=plan, because="sessions that are no longer needed are ending")
+    return _verify(plan)
+
+
+def _verify(plan: Plan) -> Decision:
+    """Nothing is open and nothing runs: another round, unless something stands against it."""
+    seen = plan.verification
     unanswered = [q.item for q in seen.questions if q.answer is Answer.OPEN]
     if seen.passed and unanswered:
         asked = "; ".join(unanswered)
@@ -126,6 +132,12 @@ def _complete(plan: Plan) -> Decision | None:
         return _stop(
             plan, StopCode.VERIFICATION_EXHAUSTED, "the last verification round did not pass"
         )
+    if denied := [q.item for q in seen.questions if q.answer is Answer.NO]:
+        if spare_fuel(plan) <= 0:
+            reason = f"a person said no to {'; '.join(denied)} and no fuel is left"
+            return _stop(plan, StopCode.VERIFICATION_EXHAUSTED, reason)
+        why = f"a person said no: {'; '.join(denied)}"
+        return Decision(plan=plan, actions=(Settle(because=why),))
     wait = WAITS_BEFORE_VERIFYING[min(seen.rounds_without_gaps, len(WAITS_BEFORE_VERIFYING) - 1)]
     why = "nothing is open" if not wait else "the last round could not run everything"
     return Decision(plan=plan, actions=(Verify(after_seconds=wait, because=why),))
@@ -141,7 +153,7 @@ def _unsettled(plan: Plan) -> Decision | None:
 
 def _climb(plan: Plan) -> Decision | None:
     """The ladder, for the first exhausted atom that has a step to take or nothing left at all."""
-    for atom in view(plan).exhausted:
+    for atom in branches.stuck(plan):
         step = branches.rung(plan, atom)
         match step:
             case branches.SwitchRung():
@@ -153,17 +165,13 @@ def _climb(plan: Plan) -> Decision | None:
                 return _ending(plan, code, _given_up(plan, step), kill=False)
             case branches.ProbeRung():
                 continue
-    for name in view(plan).dead_groups:
-        reason = f"every choice of {name} has failed; {_tried(plan)}"
-        return _ending(plan, StopCode.OR_EXHAUSTED, reason, kill=False)
     return None
 
 
 def _out_of_budget(plan: Plan) -> Decision | None:
     limits, spent, control = plan.limits, plan.spent, plan.control
-    if spent.seconds >= limits.max_wall_seconds:
-        reason = f"{limits.max_wall_seconds} s of running are spent (max_wall_seconds)"
-        return _ending(plan, StopCode.BUDGET_TIME, reason, kill=False)
+    if over := _out_of_time(plan):
+        return over
     if limits.max_cost_usd is not None and spent.usd >= limits.max_cost_usd:
         reason = f"{limits.max_cost_usd} USD are spent (max_cost_usd)"
         return _ending(plan, StopCode.BUDGET_COST, reason, kill=False)
@@ -177,6 +185,14 @@ def _out_of_budget(plan: Plan) -> Decision | None:
         reason = f"{control.stall_count} generations in a row got nowhere (max_stall_count)"
         return _ending(plan, StopCode.STALLED, reason, kill=False)
     return None
+
+
+def _out_of_time(plan: Plan) -> Decision | None:
+    limit = plan.limits.max_wall_seconds
+    if plan.spent.seconds < limit:
+        return None
+    reason = f"{limit} s of running are spent (max_wall_seconds)"
+    return _ending(plan, StopCode.BUDGET_TIME, reason, kill=False)
 
 
 def _may_still_climb(plan: Plan) -> bool:
@@ -232,12 +248,16 @@ def wants_probe(plan: Plan, atom: Atom) -> bool:
 
 
 def overlapping(touches: tuple[str, ...], taken: list[str]) -> bool:
-    """Do two sets of paths meet? A folder meets everything below it."""
-    return any(
-        a == b or a.startswith(f"{b.rstrip('/')}/") or b.startswith(f"{a.rstrip('/')}/")
-        for a in touches
-        for b in taken
-    )
+    """Do two sets of paths meet? A folder meets everything below it, a glob all it might name."""
+    mine, theirs = [_folded(t) for t in touches], [_folded(t) for t in taken]
+    return any(a.startswith(b) or b.startswith(a) for a in mine for b in theirs)
+
+
+def _folded(path: str) -> str:
+    """The path with a slash at its end, up to the folder of its first wildcard."""
+    plain = path.removeprefix("./").rstrip("/") + "/"
+    wild = min((plain.find(c) for c in "*?[" if c in plain), default=-1)
+    return plain if wild < 0 else plain[: plain.rfind("/", 0, wild) + 1]
 
 
 def _start(plan: Plan, atom: Atom) -> Action:
@@ -284,11 +304,13 @@ def _backjump(plan: Plan, step: branches.BackjumpRung) -> Backjump:
 
 
 def _given_up(plan: Plan, step: branches.LastRung) -> str:
-    evidence = "it never ran"
+    evidence = "without a word on why"
     for entry in reversed(plan.trail):
         if entry.type is TrailType.FAILURE and entry.atom == step.atom:
             evidence = f"last: {entry.reason}"
             break
+    if step.atom in view(plan).buried:
+        return f"every choice of {view(plan).shape.parent[step.atom]} has failed; {_tried(plan)}"
     return f"{step.atom} has nothing left to try ({evidence}); {_tried(plan)}"
 
 

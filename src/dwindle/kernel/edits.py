@@ -20,7 +20,7 @@ from dwindle.kernel.events import (
     RemoveAtom,
     SetLimit,
 )
-from dwindle.kernel.graph import selected, unfailed, view
+from dwindle.kernel.graph import unfailed, view
 from dwindle.kernel.measure import fuel
 from dwindle.kernel.model import (
     Atom,
@@ -116,14 +116,19 @@ def with_removed(plan: Plan, edit: RemoveAtom, event: Redirected) -> Plan:
     group = plan.groups.get(GroupId(shape.parent[edit.atom]))
     if group is not None:
         groups[group.id] = without_choice(plan, group, edit.atom, event)
-    made = (
+    made = [
         replace(d, children=tuple(c for c in d.children if c not in gone))
         for d in plan.decompositions
         if d.parent not in gone
-    )
+    ]
+    childless = [d.parent for d in made if not d.children]  # leaves again, with fresh attempts
     return replace(
         plan,
-        atoms={n: a for n, a in plan.atoms.items() if n not in gone},
+        atoms={
+            n: replace(a, attempts=0) if n in childless else a
+            for n, a in plan.atoms.items()
+            if n not in gone
+        },
         groups=groups,
         decompositions=tuple(d for d in made if d.children),
         bindings={n: b for n, b in plan.bindings.items() if n not in gone},
@@ -143,10 +148,10 @@ def refuse_removal(plan: Plan, gone: Mapping[str, None], event: Redirected) -> N
 
 def without_choice(plan: Plan, group: OrGroup, choice: AtomId, event: Redirected) -> OrGroup:
     rest = tuple(c for c in group.choices if c != choice)
-    if not any(c in plan.atoms for c in rest):
-        raise IllegalEvent(event, f"{group.id} keeps at least one written choice")
     left = replace(group, choices=rest, failed=tuple(f for f in group.failed if f in rest))
-    return left if left.selected in rest else replace(left, selected=(unfailed(left) or rest)[0])
+    if not unfailed(left) or not any(c in plan.atoms for c in rest):
+        raise IllegalEvent(event, f"{group.id} keeps one written choice, and one that can be taken")
+    return left if left.selected in rest else replace(left, selected=unfailed(left)[0])
 
 
 def with_forced(plan: Plan, edit: ForceChoice, event: Redirected) -> Plan:
@@ -156,8 +161,6 @@ def with_forced(plan: Plan, edit: ForceChoice, event: Redirected) -> Plan:
         raise IllegalEvent(event, f"{edit.choice} is no choice of {edit.group}")
     if edit.group not in view(plan).live:
         raise IllegalEvent(event, f"{edit.group} stands under a choice that is not in force")
-    if selected(plan, group) == edit.choice and not group.speculative:
-        return plan
     shape = view(plan).shape
     built_upon = branches.dependents(plan, (edit.group,))
     forced = replace(
@@ -208,8 +211,11 @@ def refuse_overdrawn(plan: Plan, name: str, value: float | str, event: Redirecte
         "max_verifications": spent.verifications,
         "max_backjumps": spent.backjumps,
         "max_atoms": spent.created + view(plan).reserve,
-        "max_attempts": max((a.attempts for a in _default_leaves(plan)), default=0),
-        "max_probes": max((a.probes for a in _default_leaves(plan)), default=0),
+        "max_attempts": max(
+            (a.attempts for a in _open_leaves(plan) if a.max_attempts is None and not a.or_group),
+            default=0,
+        ),
+        "max_probes": max((a.probes for a in _open_leaves(plan)), default=0),
         "max_wall_seconds": spent.seconds,
         "max_tokens": spent.tokens,
         "max_cost_usd": spent.usd,
@@ -218,8 +224,8 @@ def refuse_overdrawn(plan: Plan, name: str, value: float | str, event: Redirecte
         raise IllegalEvent(event, f"{name} cannot be {value}: {least[name]:g} is spent already")
 
 
-def _default_leaves(plan: Plan) -> tuple[Atom, ...]:
-    """Leaves that may still be worked on and whose limit is the general one."""
+def _open_leaves(plan: Plan) -> tuple[Atom, ...]:
+    """Leaves that may still be worked on."""
     seen = view(plan)
     return tuple(
         a
@@ -227,8 +233,6 @@ def _default_leaves(plan: Plan) -> tuple[Atom, ...]:
         if a.status is not Status.RESOLVED
         and a.id not in seen.buried
         and a.id not in seen.shape.kids
-        and a.id not in seen.shape.group_of
-        and a.max_attempts is None
     )
 
 

@@ -23,6 +23,7 @@ from dwindle.kernel.events import (
     Decomposed,
     EarlyChecked,
     Event,
+    Gap,
     ProbeEnded,
     Redirected,
     RedirectRequested,
@@ -37,12 +38,15 @@ from dwindle.kernel.events import (
     Waited,
 )
 from dwindle.kernel.graph import (
+    attempts_left,
     evolve,
     view,
     with_atom,
 )
 from dwindle.kernel.measure import measure, rounds_left
 from dwindle.kernel.model import (
+    Answer,
+    AtomId,
     Plan,
     Question,
     Role,
@@ -84,12 +88,6 @@ def run_ended(plan: Plan, event: RunEnded) -> Plan:
         if not sessions.is_verified(plan):
             raise IllegalEvent(event, "the base case has not been seen to hold")
         status = RunStatus.COMPLETED
-    if event.code is StopCode.OR_EXHAUSTED:
-        for atom in view(plan).exhausted:
-            around = branches.innermost_choice(plan, atom)
-            if around is not None and isinstance(branches.rung(plan, atom), branches.LastRung):
-                plan = branches.with_failed_choice(plan, *around)
-                break
     return evolve(
         plan,
         control=replace(
@@ -113,16 +111,22 @@ def waited(plan: Plan, _event: Waited) -> Plan:
 
 
 def settled(plan: Plan, event: Settled) -> Plan:
-    if not view(plan).unsettled:
+    denied = [q for q in plan.verification.questions if q.answer is Answer.NO]
+    if not denied and not view(plan).unsettled:
         raise IllegalEvent(event, "nothing is unsettled")
-    return plan
+    if not denied:
+        return plan
+    gaps = tuple(Gap(item=q.item, evidence=q.words) for q in denied)
+    after = growth.with_fixes(plan, gaps)
+    return replace(after, verification=Verification())
 
 
 # --- choices -----------------------------------------------------------------------------------
 
 
 def choice_failed(plan: Plan, event: ChoiceFailed) -> Plan:
-    wanted = (branches.switch_rung(plan, a) for a in view(plan).exhausted)
+    refuse_unknown_losses(plan, event)
+    wanted = (branches.switch_rung(plan, a) for a in branches.stuck(plan))
     if not any(r and (r.group, r.choice) == (event.group, event.choice) for r in wanted):
         raise IllegalEvent(event, f"no exhausted atom asks for {event.choice} to be failed")
     after = branches.switched(plan, event.group, event.choice, event.reason, event.at)
@@ -135,11 +139,18 @@ def choice_failed(plan: Plan, event: ChoiceFailed) -> Plan:
 
 
 def backjumped(plan: Plan, event: Backjumped) -> Plan:
-    step = branches.rung(plan, event.atom) if event.atom in view(plan).exhausted else None
+    refuse_unknown_losses(plan, event)
+    step = branches.rung(plan, event.atom) if event.atom in branches.stuck(plan) else None
     if not isinstance(step, branches.BackjumpRung) or step.group != event.group:
         raise IllegalEvent(event, f"{event.atom} does not ask to turn back to {event.group}")
     after = branches.backjumped(plan, step, event.reason, event.at)
     return branches.with_lost_commits(after, event.unreplayed)
+
+
+def refuse_unknown_losses(plan: Plan, event: ChoiceFailed | Backjumped) -> None:
+    for name in event.unreplayed:
+        if name not in plan.atoms or plan.atoms[name].status is not Status.RESOLVED:
+            raise IllegalEvent(event, f"{name} has no commit that could be lost")
 
 
 # --- verification ------------------------------------------------------------------------------
@@ -165,6 +176,8 @@ def verification_ended(plan: Plan, event: VerificationEnded) -> Plan:
 
 
 def early_checked(plan: Plan, event: EarlyChecked) -> Plan:
+    if not sessions.wants_early_check(plan):
+        raise IllegalEvent(event, "nobody asked for an early look at the base case")
     seen = Verification(passed=True) if event.passed else plan.verification
     return evolve(plan, pace=replace(plan.pace, branch_changed=False), verification=seen)
 
@@ -214,8 +227,15 @@ def advances(plan: Plan, event: Event) -> bool:
             return not sessions.is_abandoned(plan, event)
         case ChoiceFailed() | Backjumped() | VerificationEnded() | Redirected():
             return True
+        case ProbeEnded():  # a look before the work is a step, too
+            return _looks(plan, event.atom)
         case SessionStarted(role=Role.PROBE):
             return event.atom in view(plan).exhausted
         case SessionStarted(role=Role.VERIFIER):
             return True
     return False
+
+
+def _looks(plan: Plan, name: AtomId) -> bool:
+    """Is the probe at work on it a first look, rather than the ladder's last hope?"""
+    return attempts_left(plan, plan.atoms[name], view(plan).shape) > 0

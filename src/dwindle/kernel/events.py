@@ -48,6 +48,8 @@ class SessionNews(News):
 
     atom: AtomId
     nonce: int
+    run: str | None = None
+    """The run that the session belongs to, where whoever reports might mean another."""
     usage: Usage = NO_USAGE
 
 
@@ -302,6 +304,8 @@ class Redirected(News):
     description: str
     aligned: Aligned | None = field(default=None)
     """New pins, when the objective changed."""
+    unreplayed: tuple[AtomId, ...] = ()
+    """Atoms whose work was lost when the branch was rebuilt for it."""
 
 
 Event = (

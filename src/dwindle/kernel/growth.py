@@ -10,18 +10,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from dwindle.kernel.base_case import MECHANICAL, check_problems
 from dwindle.kernel.events import Gap, NewAtom
 from dwindle.kernel.graph import depth, unfailed, view
 from dwindle.kernel.measure import spare_fuel
 from dwindle.kernel.model import (
     Atom,
     AtomId,
+    Check,
     Decomposition,
     GroupId,
     OrGroup,
     Plan,
 )
 from dwindle.kernel.problem import Problem
+from dwindle.kernel.structure import ID_LENGTH, is_valid_id
+
+LONGEST_NUMBER = 10
+"""Ids that look like ours but are longer than this are names."""
 
 EVIDENCE_KEPT = 2000
 """Characters of a failed check's output that go into the description of its fix atom."""
@@ -30,7 +36,8 @@ EVIDENCE_KEPT = 2000
 def next_ids(plan: Plan, count: int) -> tuple[AtomId, ...]:
     """`A<n>` beyond every number in use or ever used, so that a removed atom's id never returns."""
     named = [*plan.atoms, *view(plan).shape.group_of, *plan.groups]
-    numbers = [int(n[1:]) for n in named if n[0] == "A" and n[1:].isascii() and n[1:].isdecimal()]
+    tails = (n[1:] for n in named if n[0] == "A" and len(n) <= LONGEST_NUMBER)
+    numbers = [int(tail) for tail in tails if tail.isascii() and tail.isdecimal()]
     first = max([plan.spent.created, *numbers]) + 1
     return tuple(AtomId(f"A{first + i}") for i in range(count))
 
@@ -92,9 +99,7 @@ def with_alternatives(plan: Plan, atom: AtomId, new: tuple[NewAtom, ...]) -> Pla
     ids = next_ids(plan, len(new))
     group = plan.groups.get(GroupId(shape.group_of.get(atom, "")))
     if group is None:
-        name = GroupId(f"or_{atom}")
-        while name in plan.groups or AtomId(name) in plan.atoms:
-            name = GroupId(f"{name}_")
+        name = free_group_id(plan, atom)
         group = OrGroup(id=name, choices=(atom,), selected=atom)
         alone = replace(plan.atoms[atom], or_group=name)
         plan = replace(plan, atoms={**plan.atoms, atom: alone})
@@ -105,6 +110,15 @@ def with_alternatives(plan: Plan, atom: AtomId, new: tuple[NewAtom, ...]) -> Pla
     return replace(plan, groups={**plan.groups, group.id: group})
 
 
+def free_group_id(plan: Plan, atom: AtomId) -> GroupId:
+    """`or_<atom>`, shortened and numbered where that is too long or taken."""
+    taken: dict[str, None] = dict.fromkeys((*plan.atoms, *view(plan).shape.group_of, *plan.groups))
+    name, number = f"or_{atom}"[:ID_LENGTH], 2
+    while name in taken or not is_valid_id(name):
+        name, number = f"or_{atom}"[: ID_LENGTH - 8] + f"_{number}", number + 1
+    return GroupId(name)
+
+
 def with_fixes(plan: Plan, gaps: tuple[Gap, ...]) -> Plan:
     """One atom under the root for each check that said no, as far as the fuel goes."""
     affordable = gaps[: max(0, spare_fuel(plan))]
@@ -112,10 +126,18 @@ def with_fixes(plan: Plan, gaps: tuple[Gap, ...]) -> Plan:
     return with_atoms(
         plan,
         (
-            Atom(id=name, description=fix_description(gap), check=gap.check)
+            Atom(id=name, description=fix_description(gap), check=usable_check(gap))
             for name, gap in zip(ids, affordable, strict=True)
         ),
     )
+
+
+def usable_check(gap: Gap) -> Check | None:
+    """The failed check judges its fix, if a machine can run it."""
+    check = gap.check
+    if check is None or check.type not in MECHANICAL or any(check_problems(check, ())):
+        return None
+    return check
 
 
 def fix_description(gap: Gap) -> str:

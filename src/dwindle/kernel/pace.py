@@ -70,7 +70,7 @@ def counted_end(before: Plan, after: Plan, *, advanced: bool, forgiven: bool) ->
             pace,
             filling=False,
             generation=tuple(n for n in pace.generation if n not in gone),
-            charged=pace.charged or not forgiven,
+            charged=pace.charged or (not forgiven and any(n in pace.generation for n in gone)),
         )
         if not pace.generation:
             if pace.charged and not pace.advanced:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dwindle.kernel.base_case import base_case_problems
+from dwindle.kernel.base_case import base_case_problems, is_mechanical
 from dwindle.kernel.graph import unfailed, view
 from dwindle.kernel.measure import measure
 from dwindle.kernel.model import Plan, PlanKind, Status
@@ -73,12 +73,21 @@ def limit_problems(plan: Plan) -> Iterator[Problem]:
     for name in COUNTED_LIMITS:
         value = getattr(limits, name)
         least = 0 if plan.kind is PlanKind.TREE or name in MAY_BE_ZERO else 1
-        if value is None or (value > 0 if name == "max_cost_usd" else value >= least):
+        if value is None or (
+            0 < value < float("inf") if name == "max_cost_usd" else value >= least
+        ):
             continue
         yield Problem(
             where=("objective", "constraints", name),
             what=f"{name} is {value}, which would {'mean nothing' if value else 'allow nothing'}",
             hint=f"give {least} or more; leave it out for the default",
+        )
+    if limits.early_verify and not is_mechanical(plan.objective.base_case):
+        yield Problem(
+            where=("objective", "constraints", "early_verify"),
+            what="early_verify does nothing: the base case needs a judge",
+            hint="leave it out, or make every check one that a machine can run",
+            warning=True,
         )
     if plan.kind is PlanKind.GRAPH and limits.max_stall_count < limits.max_attempts:
         yield Problem(
@@ -124,7 +133,7 @@ def status_problems(plan: Plan) -> Iterator[Problem]:
     seen = view(plan)
     for index, (name, atom) in enumerate(plan.atoms.items()):
         where = ("atoms", index, "status")
-        if atom.status is Status.RESOLVED and name in seen.live:
+        if atom.status is Status.RESOLVED and name not in seen.buried:
             if seen.missing.get(name, 0):
                 yield Problem(
                     where=where,

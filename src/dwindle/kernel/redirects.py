@@ -22,7 +22,7 @@ from dwindle.kernel.events import (
     RemoveAtom,
     SetLimit,
 )
-from dwindle.kernel.graph import view
+from dwindle.kernel.graph import selected, view
 from dwindle.kernel.measure import measure, rounds_left
 from dwindle.kernel.model import (
     ROOT,
@@ -51,19 +51,24 @@ SCOPES: dict[CorrectionType, tuple[type, ...]] = {
 def redirected(plan: Plan, event: Redirected) -> Plan:
     if measure(plan).redirects <= 0:
         raise IllegalEvent(event, "no redirect is left (max_redirects)")
+    if plan.control.status is RunStatus.RUNNING and plan.control.stop_requested:
+        raise IllegalEvent(event, f"the run is stopping: {plan.control.stop_reason}")
     if not event.edits or any(type(e) not in SCOPES[event.type] for e in event.edits):
         raise IllegalEvent(event, f"not every edit is a {event.type}")
     quiet = without_sessions(plan)
     after = quiet
+    clears = event.type is CorrectionType.OBJECTIVE_CHANGE
     for edit in event.edits:
-        after = edited(after, edit, event)
+        before, after = after, edited(after, edit, event)
+        if event.type is CorrectionType.DAG_ADJUSTMENT and before != after:
+            after = branches.with_trail(after, correction_entry(before, after, edit, event))
     if after == quiet:
         raise IllegalEvent(event, "it would change nothing")
-    clears = event.type is CorrectionType.OBJECTIVE_CHANGE
     if clears:
         after = with_new_epoch(after, event)
-    elif event.type is CorrectionType.DAG_ADJUSTMENT:
-        after = branches.with_trail(after, correction_entry(event))
+    after = branches.with_lost_commits(
+        after, tuple(a for a in event.unreplayed if a in after.atoms)
+    )
     refuse_broken(after, event)
     return restarted(after, event, trail_cleared=clears)
 
@@ -87,6 +92,9 @@ def edited(plan: Plan, edit: Edit, event: Redirected) -> Plan:
 def without_sessions(plan: Plan) -> Plan:
     """Everything in flight is over, and what it was charged is given back: the redirect pays."""
     atoms, spent = dict(plan.atoms), plan.spent
+    for orphan in plan.atoms.values():
+        if orphan.status is Status.IN_PROGRESS and orphan.id not in plan.sessions:
+            atoms[orphan.id] = replace(orphan, status=Status.PENDING)
     for name, session in plan.sessions.items():
         if name == ROOT:
             spent = replace(spent, verifications=spent.verifications - 1)
@@ -149,15 +157,15 @@ def refuse_broken(plan: Plan, event: Redirected) -> None:
         raise IllegalEvent(event, "a limit would be below what is spent")
 
 
-def correction_entry(event: Redirected) -> TrailEntry:
+def correction_entry(before: Plan, after: Plan, edit: Edit, event: Redirected) -> TrailEntry:
     """A forced choice names the choice, so that the Trail knows when its group was decided last."""
-    about = ""
-    for edit in event.edits:
-        match edit:
-            case ForceChoice():
-                about = edit.choice
-            case RemoveAtom():
-                about = about or edit.atom
+    match edit:
+        case ForceChoice():
+            about = edit.choice
+        case RemoveAtom():
+            about = edit.atom
+        case _:
+            about = next(n for n in after.atoms if n not in before.atoms)
     return TrailEntry(
         type=TrailType.USER_CORRECTION, atom=about, reason=event.description, timestamp=event.at
     )
@@ -174,7 +182,10 @@ def with_new_epoch(plan: Plan, event: Redirected) -> Plan:
         spent=replace(
             plan.spent, forgiven=0, verifications=0, backjumps=0, created=len(plan.atoms)
         ),
-        groups={n: replace(g, failed=()) for n, g in plan.groups.items()},
+        groups={
+            n: replace(g, failed=(), selected=selected(plan, g) or g.selected)
+            for n, g in plan.groups.items()
+        },
         atoms={
             n: a if a.status is Status.RESOLVED else replace(a, attempts=0, probes=0)
             for n, a in plan.atoms.items()

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from dwindle.kernel import branches, growth, pace
+from dwindle.kernel.base_case import is_mechanical
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import (
     AlternativesProposed,
@@ -191,6 +192,18 @@ def interrupted(plan: Plan, event: SessionInterrupted) -> Plan:
         spent = replace(spent, verifications=spent.verifications - 1)
         return evolve(ended(plan, event), spent=spent)
     return evolve(ended(plan, event, given_back(plan, event.atom)), spent=spent)
+
+
+def wants_early_check(plan: Plan) -> bool:
+    """The branch changed in an iteration that is over, and machines alone can judge it."""
+    return (
+        plan.limits.early_verify
+        and plan.pace.branch_changed
+        and ROOT not in plan.sessions
+        and (pace.begins_iteration(plan) or not plan.sessions)
+        and not is_finished(plan)
+        and is_mechanical(plan.objective.base_case)
+    )
 
 
 def asked_to_stop(plan: Plan, reason: str, code: StopCode) -> Plan:

@@ -109,10 +109,7 @@ ATOM_NEXT: Mapping[tuple[Status, type[Event]], Status] = {
             Redirected,
         )
     },
-    **{
-        (Status.RESOLVED, kind): Status.PENDING
-        for kind in (ChoiceFailed, Backjumped, Redirected, RunEnded)
-    },
+    **{(Status.RESOLVED, kind): Status.PENDING for kind in (ChoiceFailed, Backjumped, Redirected)},
 }
 """How news may move one atom. Parents, which settle, only go from pending to resolved and back."""
 
@@ -178,7 +175,9 @@ def is_fenced(plan: Plan, event: Event) -> bool:
     if not isinstance(event, SessionNews):
         return False
     session = plan.sessions.get(event.atom)
-    return session is None or session.nonce != event.nonce
+    if session is None or session.nonce != event.nonce:
+        return True
+    return event.run is not None and event.run != plan.control.run_id
 
 
 def refuse_impossible(plan: Plan, event: Event) -> None:
@@ -199,8 +198,8 @@ def _stamped(before: Plan, after: Plan, event: Event) -> Plan:
         spent = replace(
             spent,
             seconds=spent.seconds + max(0.0, event.elapsed),
-            tokens=spent.tokens + (used.tokens if used else 0),
-            usd=spent.usd + (used.usd if used else 0.0),
+            tokens=spent.tokens + (max(0, used.tokens) if used else 0),
+            usd=spent.usd + (max(0.0, used.usd) if used else 0.0),
         )
     return evolve(
         after, spent=spent, control=replace(control, revision=before.control.revision + 1)

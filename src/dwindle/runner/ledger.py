@@ -27,7 +27,7 @@ from hashlib import sha256
 from dwindle.kernel import transitions
 from dwindle.kernel.events import Event
 from dwindle.kernel.model import Plan
-from dwindle.ports import Journal, PlanFile, PlanWriter, StoreFailed
+from dwindle.ports.store import Journal, PlanFile, PlanWriter, StoreFailed
 
 SAVE_EVERY = 0.25
 """Seconds by which the plan file may trail the journal while events come in."""

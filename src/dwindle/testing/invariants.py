@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dwindle.kernel import branches, sessions
 from dwindle.kernel import measure as measures
 from dwindle.kernel.events import (
+    AlternativesProposed,
     AtomResolved,
     Backjumped,
     ChoiceFailed,
+    Decomposed,
     Event,
     ForceChoice,
     OverrideBinding,
     Redirected,
     RunEnded,
     RunStarted,
+    SessionInterrupted,
     SessionNews,
     SessionReaped,
     SessionStarted,
@@ -30,7 +32,9 @@ from dwindle.kernel.events import (
 from dwindle.kernel.graph import build, is_resolved, selected, view
 from dwindle.kernel.model import (
     ROOT,
+    Answer,
     AtomId,
+    GroupId,
     Plan,
     Role,
     RunStatus,
@@ -44,7 +48,7 @@ from dwindle.kernel.transitions import ATOM_NEXT, PAYS, RUN_NEXT
 
 def violations(before: Plan, event: Event, after: Plan) -> Iterator[str]:
     if isinstance(event, SessionNews) and _is_late(before, event):
-        if before.atoms != after.atoms:
+        if before.atoms != after.atoms or before.bindings != after.bindings:
             yield f"a late report on {event.atom} was believed"
     yield from _measures(before, event, after)
     yield from _tables(before, event, after)
@@ -53,10 +57,14 @@ def violations(before: Plan, event: Event, after: Plan) -> Iterator[str]:
         yield from _start(before, event, after)
     if isinstance(event, RunEnded):
         yield from _end(before, event, after)
-    if isinstance(event, (Backjumped, Redirected)):
+    if isinstance(event, (ChoiceFailed, Backjumped, Redirected)):
         yield from _reopening(before, event, after)
     if isinstance(event, AtomResolved):
         yield from _race(before, after)
+    if isinstance(event, (Decomposed, AlternativesProposed)):
+        yield from _growth(before, event, after)
+    if isinstance(event, (SessionInterrupted, Redirected)):
+        yield from _given_back(before, event, after)
     yield from _nothing_lost(before, event, after)
 
 
@@ -119,8 +127,10 @@ def _state(plan: Plan) -> Iterator[str]:
         yield "too many sessions"
     if seen.reserve > measures.fuel(plan):
         yield "fuel of an unwritten alternative was spent"
-    if plan.control.status is RunStatus.COMPLETED and not sessions.is_verified(plan):
-        yield "completed without a passed verification"
+    if plan.control.status is RunStatus.COMPLETED:
+        asked = plan.verification.questions
+        if not plan.verification.passed or any(q.answer is not Answer.YES for q in asked):
+            yield "completed without a passed verification"
     for name, atom in plan.atoms.items():
         if name in seen.buried and (atom.status is not Status.PENDING or name in plan.bindings):
             if name not in plan.sessions:
@@ -180,30 +190,39 @@ def _end(before: Plan, event: RunEnded, after: Plan) -> Iterator[str]:
         before.limits.max_attempts,
         *(a.max_attempts or 0 for a in before.atoms.values()),
     ):
-        left = [a for a in view(before).ready if not before.atoms[a].probe]
+        left = view(before).ready
         if left:
             yield f"stalled while {', '.join(left)} had attempts left"
     if event.code in (StopCode.OR_EXHAUSTED, StopCode.ATOM_EXHAUSTED):
-        if before.control.stop_requested:
-            return
-        if measures.measure(before).backjumps > 0:
-            for atom in view(before).exhausted:
-                yield from _gave_up(before, atom)
+        if not before.control.stop_requested:
+            yield from _gave_up(before)
 
 
-def _gave_up(plan: Plan, atom: AtomId) -> Iterator[str]:
-    """Nothing that the atom was built upon, found by walking forward, had another choice."""
-    if not isinstance(branches.rung(plan, atom), branches.LastRung):
-        return
+def _gave_up(plan: Plan) -> Iterator[str]:
+    """A run may give up if there is one thing that has no other way left."""
     seen = view(plan)
+    ways = [_other_way(plan, stuck) for stuck in (*seen.exhausted, *seen.dead_groups)]
+    if all(ways):
+        yield f"gave up while {'; '.join(ways) or 'nothing was used up'}"
+
+
+def _other_way(plan: Plan, stuck: str) -> str:
+    """What could still be tried for an atom or a group; worked out without the ladder."""
+    seen = view(plan)
+    around = set(chain(seen.shape, stuck))
+    atom = plan.atoms.get(AtomId(stuck))
+    if atom is not None and plan.limits.max_probes > atom.probes and measures.spare_fuel(plan) > 0:
+        return f"{stuck} had a probe"
     for name, group in plan.groups.items():
-        if name not in seen.live or selected(plan, group) is None:
-            continue
-        untried = [c for c in group.choices if c not in group.failed and c != selected(plan, group)]
-        if untried and atom in _built_upon(plan, name):
-            yield f"gave {atom} up while {name}, which it was built upon, had {untried[0]} untried"
-        if untried and name in chain(seen.shape, atom):
-            yield f"gave {atom} up while {name}, which it stands in, had {untried[0]} untried"
+        left = [c for c in group.choices if c not in group.failed]
+        if name in around and name != stuck and len(left) > 1:
+            return f"{name}, which {stuck} stands in, had {left[-1]}"
+        decided = name in seen.live and selected(plan, group) is not None and len(left) > 1
+        held = plan.groups.get(GroupId(stuck))
+        inside: set[str] = {stuck} if held is None else set(held.choices)
+        if decided and measures.measure(plan).backjumps > 0 and inside & _built_upon(plan, name):
+            return f"{name}, which {stuck} was built upon, had {left[-1]}"
+    return ""
 
 
 def _built_upon(plan: Plan, node: str) -> set[str]:
@@ -224,11 +243,17 @@ def _built_upon(plan: Plan, node: str) -> set[str]:
         ends |= {n for a in new for n in chain(shape, a)}
 
 
-def _reopening(before: Plan, event: Backjumped | Redirected, after: Plan) -> Iterator[str]:
+def _reopening(
+    before: Plan, event: ChoiceFailed | Backjumped | Redirected, after: Plan
+) -> Iterator[str]:
     """What was built upon the old way is open again, with attempts; the new way is live."""
     roots: list[str] = []
-    if isinstance(event, Backjumped):
-        roots = [event.group]
+    for lost in event.unreplayed:
+        roots += [lost] if lost in after.atoms else []
+    if isinstance(event, ChoiceFailed):
+        pass
+    elif isinstance(event, Backjumped):
+        roots.append(event.group)
     else:
         if measures.rounds_left(after) < 1:
             yield "a redirect left no verification round"
@@ -259,6 +284,33 @@ def _reopening(before: Plan, event: Backjumped | Redirected, after: Plan) -> Ite
                 yield f"stale: {name} kept its result"
             elif atom.id in seen.exhausted:
                 yield f"{name} was reopened without an attempt"
+
+
+def _growth(before: Plan, event: Decomposed | AlternativesProposed, after: Plan) -> Iterator[str]:
+    new = [a for n, a in after.atoms.items() if n not in before.atoms]
+    for atom in new:
+        inherited = before.atoms[event.atom].depends_on
+        if event.atom in view(before).live and not set(inherited) <= set(atom.depends_on):
+            yield f"{atom.id} does not say what {event.atom} depends on"
+        above = sum(1 for n in chain(view(after).shape, atom.id) if n in after.atoms) - 1
+        if isinstance(event, Decomposed) and above > after.limits.max_depth:
+            yield f"{atom.id} stands too deep"
+    if new and structure_problems(after):
+        yield "growth broke the structure"
+
+
+def _given_back(before: Plan, event: SessionInterrupted | Redirected, after: Plan) -> Iterator[str]:
+    """What a session had been charged comes back: paid from the pool, or by the redirect."""
+    forgiven = after.spent.forgiven > before.spent.forgiven
+    for name, session in before.sessions.items():
+        if name == ROOT or name not in after.atoms:
+            continue
+        if isinstance(event, SessionInterrupted) and (name != event.atom or not forgiven):
+            continue
+        field = "probes" if session.role is Role.PROBE else "attempts"
+        now, then = getattr(after.atoms[name], field), getattr(before.atoms[name], field)
+        if now >= then:
+            yield f"{name} did not get its {field} back"
 
 
 def _race(before: Plan, after: Plan) -> Iterator[str]:

@@ -189,7 +189,7 @@ def _runner(plan: Plan, decision: Decision, suite: Suite) -> Iterator[Event]:
 def _kill(plan: Plan, action: Kill) -> Iterator[Event]:
     if action.atom != ROOT and action.atom not in view(plan).live:
         yield SessionReaped(atom=action.atom, nonce=action.nonce)
-    elif not plan.control.redirect_requested:
+    else:
         yield SessionInterrupted(atom=action.atom, nonce=action.nonce, cause=Interruption.STOP)
 
 
@@ -221,6 +221,7 @@ def _session(plan: Plan, atom: AtomId, session: Session, suite: Suite) -> Iterat
             yield DeclaredInfeasible(atom=atom, nonce=nonce, reason="r")
     else:
         yield ProbeEnded(atom=atom, nonce=nonce)
+        yield AttemptFailed(atom=atom, nonce=nonce, reason="r")
         if "infeasible" in suite.happens:
             yield DeclaredInfeasible(atom=atom, nonce=nonce, reason="r")
     grows = "grow" if session.role is Role.PROBE else "worker_grow"
@@ -251,6 +252,9 @@ def _growth(plan: Plan, atom: AtomId, nonce: int) -> Iterator[Event]:
     room = spare_fuel(plan)
     one, two = NewAtom(description="n"), NewAtom(description="n", depends_on=("#1",))
     if room >= 1:
+        other = next((a for a in plan.atoms if a != atom), atom)
+        linked = NewAtom(description="n", depends_on=(other,))
+        yield Decomposed(atom=atom, nonce=nonce, children=(linked,), reason="r")
         yield Decomposed(atom=atom, nonce=nonce, children=(one,), reason="r")
         yield AlternativesProposed(atom=atom, nonce=nonce, alternatives=(one,), reason="r")
     if room >= 2:
@@ -269,6 +273,8 @@ def _person(plan: Plan, suite: Suite) -> Iterator[Event]:
     if control.status is RunStatus.RUNNING and not control.stop_requested:
         if "stop" in happens:
             yield StopRequested(reason="r")
+        if "restart" in happens and not plan.sessions:
+            yield RunStarted()
         if "pause" in happens:
             yield RedirectRequested(active=not control.redirect_requested)
     if control.status is RunStatus.STOPPED and ("stop" in happens or "ask" in happens):

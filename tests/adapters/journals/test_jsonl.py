@@ -19,7 +19,7 @@ from dwindle.adapters.journals.jsonl import (
     read_journal,
 )
 from dwindle.kernel.events import EarlyChecked, Event, Waited
-from dwindle.ports import Disk, StoreFailed
+from dwindle.ports.store import Disk, StoreFailed
 from dwindle.testing.disk import FakeDisk
 
 FOLDER = Path("/journal")

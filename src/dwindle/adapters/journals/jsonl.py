@@ -35,7 +35,7 @@ import msgspec
 from dwindle.adapters.disk import AppendFile, DurableFile, make_directory
 from dwindle.adapters.journals.event_codec import EventUnfit, decode, encode
 from dwindle.kernel.events import Event
-from dwindle.ports import Disk, StoreFailed
+from dwindle.ports.store import Disk, StoreFailed
 
 FORMAT = 1
 

@@ -1,8 +1,4 @@
-"""What the inside needs from the outside, as Protocols, with the errors that belong to them.
-
-Only seams that have two implementations stand here: the real one under `adapters`, and a double
-with behaviour under `testing`.
-"""
+"""Keeping a run: the disk, the journal, the plan file, and the error that belongs to them."""
 
 from __future__ import annotations
 

@@ -1,0 +1,53 @@
+"""An agent program: how to start it on an order, and how to read what it left.
+
+No I/O of its own. `launch` describes a command; `conclude` reads how it ended and what is in the
+outbox. Everything between (processes, limits, sandboxes) is not the agent's business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from dwindle.ports.process import Command, Ended
+from dwindle.ports.work import Result, WorkOrder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a session works."""
+
+    workspace: Path
+    outbox: Path
+    """A folder of the session's own, outside of the workspace: order, prompt and report."""
+
+    @property
+    def order(self) -> Path:
+        return self.outbox / "order.json"
+
+    @property
+    def prompt(self) -> Path:
+        return self.outbox / "prompt.md"
+
+    @property
+    def report(self) -> Path:
+        """Not there until the agent writes it."""
+        return self.outbox / "report.json"
+
+
+class Agent(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    def launch(self, order: WorkOrder, place: Place) -> Command:
+        """What to run. The order and the prompt are in the outbox already."""
+        ...
+
+    def watch(self, line: bytes) -> str | None:
+        """A line of its output; a sentence ends the session as not to be trusted."""
+        ...
+
+    def conclude(self, order: WorkOrder, place: Place, ended: Ended) -> Result:
+        """The report, or why there is none."""
+        ...

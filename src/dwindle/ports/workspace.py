@@ -1,0 +1,96 @@
+"""Where work happens, and how it is kept: leases of isolated trees, and one integration branch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from dwindle.kernel.model import AtomId
+
+
+class WorkspaceFailed(Exception):
+    """Git said no; carries the command and what it printed."""
+
+    def __init__(self, what: str, output: str = "") -> None:
+        super().__init__(what, output)
+        self.what = what
+        self.output = output
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.output.strip()}" if self.output.strip() else self.what
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """The right to one tree for one session."""
+
+    path: Path
+    base: str
+    """The commit it was made from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What a session changed in its tree, its own commits folded in."""
+
+    paths: tuple[str, ...]
+    trouble: str = ""
+    """Not a plain change: history was rewritten, other refs moved, the tree is gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trailers:
+    """What a commit of ours says about itself."""
+
+    run: str
+    atom: AtomId
+    attempt: int
+    summary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Integrated:
+    commit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    paths: tuple[str, ...]
+
+
+class Workspace(Protocol):
+    """Every method may raise WorkspaceFailed. Nothing is ever deleted unsaved."""
+
+    async def lease(self, session: int) -> Lease:
+        """A clean tree at the tip of the integration branch."""
+        ...
+
+    async def change(self, lease: Lease) -> Change: ...
+
+    async def integrate(self, lease: Lease, trailers: Trailers) -> Integrated | Conflict:
+        """One commit on the integration branch; the lease itself is left as it is."""
+        ...
+
+    async def set_aside(self, lease: Lease, trailers: Trailers) -> str:
+        """Everything in the tree, untracked files too, kept under a ref; returns its name."""
+        ...
+
+    async def release(self, lease: Lease) -> None:
+        """Give the tree back; nothing of this session is left in it for the next one."""
+        ...
+
+    async def rebuild(self, without: Sequence[AtomId]) -> tuple[AtomId, ...]:
+        """Take these atoms' commits off the branch; return the others that did not replay."""
+        ...
+
+    async def tip(self) -> str: ...
+
+    async def checkout(self, commit: str) -> Lease:
+        """A fresh tree of a commit, outside of the repository, pins restored; for checks."""
+        ...
+
+    async def discard(self, lease: Lease) -> None:
+        """Remove a tree made by `checkout`."""
+        ...
