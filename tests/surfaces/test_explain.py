@@ -92,10 +92,10 @@ def test_a_run_that_would_end_at_once_says_so(tmp_path: Path) -> None:
     lines = dwindle(graph_repository(tmp_path, spent), "explain", "A1").out.splitlines()
     assert lines == [
         "The run is pending. If it were run now:",
-        "The run ends, iteration_limit: 20 iterations are done (max_iterations)",
+        "The run ends, iteration_limit: max_iterations 20 is reached",
         "",
         "A1 ready: User model",
-        "    the run stops: 20 iterations are done (max_iterations)",
+        "    the run stops: max_iterations 20 is reached",
     ]
 
 

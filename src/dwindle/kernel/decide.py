@@ -126,7 +126,7 @@ def _verify(plan: Plan) -> Decision:
         return _stop(
             plan,
             StopCode.VERIFICATION_EXHAUSTED,
-            f"{seen.unmended} checks failed and no fuel or round is left to mend them",
+            f"checks failed ({seen.unmended}), and no fuel or round is left to mend them",
         )
     if rounds_left(plan) <= 0:
         return _stop(
@@ -152,7 +152,10 @@ def _unsettled(plan: Plan) -> Decision | None:
 
 
 def _climb(plan: Plan) -> Decision | None:
-    """The ladder, for the first exhausted atom that has a step to take or nothing left at all."""
+    """The ladder, for the first atom that has a step to take or nothing left at all.
+
+    A probe is a session like others and waits for a slot.
+    """
     for atom in branches.stuck(plan):
         step = branches.rung(plan, atom)
         match step:
@@ -163,8 +166,6 @@ def _climb(plan: Plan) -> Decision | None:
             case branches.LastRung():
                 code = StopCode.OR_EXHAUSTED if step.choice else StopCode.ATOM_EXHAUSTED
                 return _ending(plan, code, _given_up(plan, step), kill=False)
-            case branches.ProbeRung():
-                continue
     return None
 
 
@@ -179,10 +180,10 @@ def _out_of_budget(plan: Plan) -> Decision | None:
         reason = f"{limits.max_tokens} tokens are spent (max_tokens)"
         return _ending(plan, StopCode.BUDGET_TOKENS, reason, kill=False)
     if pace.begins_iteration(plan) and pace.iterations_left(plan) <= 0:
-        reason = f"{limits.max_iterations} iterations are done (max_iterations)"
+        reason = f"max_iterations {limits.max_iterations} is reached"
         return _ending(plan, StopCode.ITERATION_LIMIT, reason, kill=False)
     if control.stall_count >= limits.max_stall_count and not _may_still_climb(plan):
-        reason = f"{control.stall_count} generations in a row got nowhere (max_stall_count)"
+        reason = f"generations in a row that got nowhere: {control.stall_count} (max_stall_count)"
         return _ending(plan, StopCode.STALLED, reason, kill=False)
     return None
 
@@ -205,7 +206,9 @@ def _may_still_climb(plan: Plan) -> bool:
 def _dispatch(plan: Plan) -> Decision | None:
     """Start what is ready, in file order, as far as slots, iterations and `touches` allow."""
     if not pace.may_start(plan):
-        return Decision(plan=plan, because="every slot is taken") if plan.sessions else None
+        full = pace.crew_size(plan) >= plan.limits.max_parallel_agents
+        why = "every slot is taken" if full else "the batch under way is waited for"
+        return Decision(plan=plan, because=why) if plan.sessions else None
     starts: list[Action] = []
     taken = [t for a in plan.sessions for t in plan.atoms[a].touches]
     slots = pace.slots(plan)
@@ -284,8 +287,14 @@ def _fail_choice(plan: Plan, step: branches.SwitchRung) -> FailChoice:
         group=step.group,
         choice=step.choice,
         kills=tuple(a for a in plan.sessions if a in under),
-        because=f"{step.atom} has used up its attempts; {step.group} still has {', '.join(left)}",
+        because=f"{_used_up(plan, step.atom)}; {step.group} still has {', '.join(left)}",
     )
+
+
+def _used_up(plan: Plan, atom: AtomId) -> str:
+    if atom in view(plan).buried:
+        return f"every choice of {view(plan).shape.parent[atom]} has failed"
+    return f"{atom} has used up its attempts"
 
 
 def _backjump(plan: Plan, step: branches.BackjumpRung) -> Backjump:
@@ -310,7 +319,7 @@ def _given_up(plan: Plan, step: branches.LastRung) -> str:
             evidence = f"last: {entry.reason}"
             break
     if step.atom in view(plan).buried:
-        return f"every choice of {view(plan).shape.parent[step.atom]} has failed; {_tried(plan)}"
+        return f"{_used_up(plan, step.atom)}; {_tried(plan)}"
     return f"{step.atom} has nothing left to try ({evidence}); {_tried(plan)}"
 
 

@@ -220,8 +220,8 @@ def refuse_overdrawn(plan: Plan, name: str, value: float | str, event: Redirecte
         "max_tokens": spent.tokens,
         "max_cost_usd": spent.usd,
     }
-    if value < least.get(name, 0):
-        raise IllegalEvent(event, f"{name} cannot be {value}: {least[name]:g} is spent already")
+    if name in least and value < least[name]:
+        raise IllegalEvent(event, f"{name} cannot be {value}: {least[name]:g} is taken already")
 
 
 def _open_leaves(plan: Plan) -> tuple[Atom, ...]:

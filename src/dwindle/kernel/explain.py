@@ -29,6 +29,8 @@ def why_not(plan: Plan, name: AtomId, decision: Decision) -> str:
         return not_live(plan, name)
     if name in seen.shape.kids:
         open_below = [k for k in seen.shape.kids[name] if not is_resolved(plan, k)]
+        if not open_below:
+            return "all below it is done; that is not written down yet"
         return f"it is done when {', '.join(open_below)} {'is' if len(open_below) == 1 else 'are'}"
     unmet = unmet_needs(plan, name)
     if unmet:

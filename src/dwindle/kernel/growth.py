@@ -22,6 +22,7 @@ from dwindle.kernel.model import (
     GroupId,
     OrGroup,
     Plan,
+    TrailType,
 )
 from dwindle.kernel.problem import Problem
 from dwindle.kernel.structure import ID_LENGTH, is_valid_id
@@ -34,7 +35,7 @@ EVIDENCE_KEPT = 2000
 
 
 def next_ids(plan: Plan, count: int) -> tuple[AtomId, ...]:
-    """`A<n>` beyond every number in use or ever used, so that a removed atom's id never returns."""
+    """`A<n>` beyond every number used for this objective: a removed atom's id does not return."""
     named = [*plan.atoms, *view(plan).shape.group_of, *plan.groups]
     tails = (n[1:] for n in named if n[0] == "A" and len(n) <= LONGEST_NUMBER)
     numbers = [int(tail) for tail in tails if tail.isascii() and tail.isdecimal()]
@@ -165,7 +166,7 @@ def with_written_choice(plan: Plan, choice: AtomId) -> Plan:
 def alternative_description(plan: Plan, group: OrGroup, choice: AtomId, first: Atom) -> str:
     why = ""
     for entry in reversed(plan.trail):
-        if entry.or_group == group.id:
+        if entry.atom in group.failed and entry.type is TrailType.FAILURE:
             why = f" ({entry.reason})"
             break
     failed = ", ".join(group.failed) or first.id

@@ -144,4 +144,4 @@ def _bound_by_iterations(plan: Plan) -> int:
 
 def combinations_tried(plan: Plan) -> int:
     """How many selections over all groups have been in force; never claimed to be all of them."""
-    return 1 + sum(len(g.failed) for g in plan.groups.values())
+    return 1 + sum(len(g.failed) - (not unfailed(g)) for g in plan.groups.values())

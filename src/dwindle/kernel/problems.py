@@ -80,7 +80,9 @@ def limit_problems(plan: Plan) -> Iterator[Problem]:
         yield Problem(
             where=("objective", "constraints", name),
             what=f"{name} is {value}, which would {'mean nothing' if value else 'allow nothing'}",
-            hint=f"give {least} or more; leave it out for the default",
+            hint="give more than 0, or leave it out"
+            if name == "max_cost_usd"
+            else f"give {least} or more; leave it out for the default",
         )
     if limits.early_verify and not is_mechanical(plan.objective.base_case):
         yield Problem(

@@ -37,7 +37,7 @@ from dwindle.kernel.model import (
     TrailType,
     Verification,
 )
-from dwindle.kernel.problems import limit_problems
+from dwindle.kernel.problems import limit_problems, objective_problems
 from dwindle.kernel.structure import structure_problems
 
 SCOPES: dict[CorrectionType, tuple[type, ...]] = {
@@ -85,7 +85,7 @@ def edited(plan: Plan, edit: Edit, event: Redirected) -> Plan:
             return edits.with_forced(plan, edit, event)
         case SetLimit():
             return edits.with_limit(plan, edit, event)
-        case OverrideBinding():
+        case _:
             return edits.with_override(plan, edit, event)
 
 
@@ -141,6 +141,7 @@ def restarted(plan: Plan, event: Redirected, *, trail_cleared: bool) -> Plan:
 
 def refuse_broken(plan: Plan, event: Redirected) -> None:
     problems = (
+        *objective_problems(plan),
         *(p for p in limit_problems(plan) if not p.warning),
         *structure_problems(plan),
     )

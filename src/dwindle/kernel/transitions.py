@@ -94,6 +94,7 @@ RUN_NEXT: Mapping[type[Event], Mapping[RunStatus, tuple[RunStatus, ...]]] = {
 ATOM_NEXT: Mapping[tuple[Status, type[Event]], Status] = {
     (Status.PENDING, SessionStarted): Status.IN_PROGRESS,
     (Status.IN_PROGRESS, AtomResolved): Status.RESOLVED,
+    (Status.IN_PROGRESS, RunStarted): Status.PENDING,
     **{
         (Status.IN_PROGRESS, kind): Status.PENDING
         for kind in (

@@ -72,7 +72,8 @@ def _is_late(before: Plan, event: Event) -> bool:
     if not isinstance(event, SessionNews):
         return False
     running = before.sessions.get(event.atom)
-    return running is None or running.nonce != event.nonce
+    other = event.run not in (None, before.control.run_id)
+    return running is None or running.nonce != event.nonce or other
 
 
 def _measures(before: Plan, event: Event, after: Plan) -> Iterator[str]:

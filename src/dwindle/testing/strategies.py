@@ -203,6 +203,7 @@ verifications = st.builds(
     Verification,
     passed=st.booleans(),
     rounds_without_gaps=counts,
+    unmended=counts,
     questions=st.lists(
         st.builds(Question, item=texts, answer=st.sampled_from(Answer), words=texts), max_size=2
     ).map(tuple),

@@ -55,7 +55,7 @@ SUITES: tuple[Suite, ...] = (
     Suite(name="lost commits", width=2, backjumps=2, only_groups=True, happens=("lost",)),
     Suite(name="lost commits in races", width=2, backjumps=2, speculative=True, happens=("lost",)),
     Suite(name="stalls", runner_first=True, attempts=2, width=2, stalls=2),
-    Suite(name="stalls soon", runner_first=True, attempts=3, width=2, stalls=1, at_most=3),
+    Suite(name="stalls soon", runner_first=True, attempts=2, width=2, stalls=1),
     Suite(name="stalls in a wave", runner_first=True, attempts=2, width=2, stalls=2, dispatch=WAVE),
     Suite(
         name="stalls with probes",

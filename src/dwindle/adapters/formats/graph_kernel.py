@@ -160,6 +160,7 @@ def _verification(record: wire.Verification) -> model.Verification:
     return model.Verification(
         passed=record.passed,
         rounds_without_gaps=record.rounds_without_gaps,
+        unmended=record.unmended,
         questions=tuple(
             model.Question(**structs.asdict(question)) for question in record.questions
         ),

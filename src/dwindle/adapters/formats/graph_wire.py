@@ -172,6 +172,7 @@ class Verification(Record, frozen=True):
 
     passed: bool = False
     rounds_without_gaps: int = 0
+    unmended: int = 0
     questions: tuple[Question, ...] = ()
 
 

@@ -201,6 +201,8 @@ def _verification(last: Verification) -> Iterator[str]:
         yield "    passed: true"
     if last.rounds_without_gaps:
         yield f"    rounds_without_gaps: {last.rounds_without_gaps}"
+    if last.unmended:
+        yield f"    unmended: {last.unmended}"
     if last.questions:
         yield "    questions:"
     for question in last.questions:

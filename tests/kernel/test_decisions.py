@@ -1,0 +1,249 @@
+"""Decisions that the case folder does not reach: odd plans, odd stops, and the reasons given."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.kernel.telling import after, refusal, running, started, with_atoms, with_groups
+
+from dwindle.kernel.actions import Decision, Kill, Stop, Work
+from dwindle.kernel.decide import decide, overlapping
+from dwindle.kernel.events import (
+    AtomResolved,
+    AttemptFailed,
+    RunEnded,
+    RunStarted,
+    SessionInterrupted,
+    StopRequested,
+)
+from dwindle.kernel.events import Interruption as Cause
+from dwindle.kernel.measure import measure
+from dwindle.kernel.model import (
+    EXIT_CODES,
+    AtomId,
+    Binding,
+    Control,
+    Role,
+    RunStatus,
+    Session,
+    Status,
+    StopCode,
+    Verification,
+)
+
+A1, A2, A3 = AtomId("A1"), AtomId("A2"), AtomId("A3")
+DONE = {"status": Status.RESOLVED, "attempts": 1}
+
+
+@pytest.mark.parametrize(
+    "code", [code for code in StopCode if code is not StopCode.COMPLETED], ids=str
+)
+def test_whatever_is_asked_for_is_what_the_run_ends_with(code: StopCode) -> None:
+    """The runner sees what the kernel cannot: a tampered file, a full disk, a missing agent."""
+    asked = after(running("A1"), StopRequested(reason="so it is", code=code))
+    stop = Stop(code=code, reason="so it is")
+    assert decide(asked) == Decision(plan=asked, stop=stop, because="so it is")
+    ended = after(asked, RunEnded(code=code, reason="so it is"))
+    assert ended.control == Control(
+        status=RunStatus.STOPPED,
+        stop_requested=True,
+        stop_reason="so it is",
+        stop_code=code,
+        revision=2,
+    )
+    assert decide(ended) == Decision(plan=ended, stop=stop, because="so it is")
+    again = after(ended, RunStarted())
+    assert again.control == Control(status=RunStatus.RUNNING, revision=3)
+
+
+def test_every_stop_code_has_an_exit_code_of_its_own() -> None:
+    assert list(EXIT_CODES) == list(StopCode)
+    assert len(set(EXIT_CODES.values())) == len(StopCode)
+    assert EXIT_CODES[StopCode.COMPLETED] == 0
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_a_wave_waits_for_the_whole_batch(early: bool) -> None:
+    """A1 is done and A3 is ready, but A2 of the same batch still runs; nothing is checked early."""
+    plan = after(
+        running("A1 A2 A3", max_parallel_agents=2, early_verify=early),
+        started("A1"),
+        started("A2"),
+        AtomResolved(atom=A1, nonce=1, summary="s"),
+    )
+    decision = decide(plan)
+    assert (decision.actions, decision.stop) == ((), None)
+    assert refusal(plan, started("A3")) == "SessionStarted: there is no free slot"
+
+
+def test_a_dead_group_ends_a_resumed_run_before_any_session() -> None:
+    plan = with_groups(running("A3 G1{A1|A2}"), G1={"failed": (A1, A2)})
+    stop = decide(plan).stop
+    assert stop is not None
+    assert stop.code is StopCode.OR_EXHAUSTED
+    assert stop.reason.startswith("every choice of G1 has failed; ")
+    ended = after(plan, RunEnded(code=stop.code, reason=stop.reason))
+    assert ended.groups == plan.groups
+
+
+def test_the_last_choice_is_not_failed_by_the_end_of_the_run() -> None:
+    """A1 could still be probed, A3 has nothing left; whoever raises a limit may go on with it."""
+    plan = with_groups(
+        with_atoms(running("A1 G1{A2|A3}"), A1={"attempts": 3}, A3={"attempts": 1, "probes": 1}),
+        G1={"failed": (A2,), "selected": A3},
+    )
+    stop = decide(plan).stop
+    assert stop is not None
+    assert stop.code is StopCode.OR_EXHAUSTED
+    ended = after(plan, RunEnded(code=stop.code, reason=stop.reason))
+    assert ended.groups == plan.groups
+
+
+def test_a_deadlock_is_an_internal_error_with_its_blockers() -> None:
+    """No valid plan gets here; this one waits in a circle and names an orphan."""
+    plan = with_atoms(running("A1<-A2 A2<-A1 A3"), A3={"status": Status.IN_PROGRESS})
+    reason = (
+        "open atoms and nothing to do: A1: it waits for A2; A2: it waits for A1; "
+        "A3: nothing is to be done"
+    )
+    stop = Stop(code=StopCode.INTERNAL_ERROR, reason=reason)
+    assert decide(plan) == Decision(plan=plan, stop=stop, because=reason)
+
+
+def test_sessions_under_a_resolved_parent_may_end() -> None:
+    """A file that `validate` refuses says that A1 is done although A2 is being worked on."""
+    plan = replace(
+        with_atoms(running("A1[A2]"), A1=DONE, A2={"status": Status.IN_PROGRESS}),
+        sessions={A2: Session(nonce=0, number=1, role=Role.WORKER)},
+    )
+    because = "sessions that are no longer needed are ending"
+    assert decide(plan) == Decision(plan=plan, because=because)
+
+
+def test_a_base_case_that_holds_ends_what_still_runs() -> None:
+    plan = replace(after(running("A1"), started("A1")), verification=Verification(passed=True))
+    because = "every check of the base case passed"
+    kill = Kill(atom=A1, nonce=1, because=because)
+    assert decide(plan) == Decision(plan=plan, actions=(kill,), because=because)
+
+
+def test_an_atom_may_have_attempts_of_its_own() -> None:
+    """Three for a choice that says so, where one is the default."""
+    plan = with_atoms(running("G1{A1|A2}", max_probes=0), A1={"max_attempts": 3})
+    assert measure(plan).attempts == 4
+    failed = after(plan, started("A1"), AttemptFailed(atom=A1, nonce=1, reason="red"))
+    assert decide(failed).actions == (
+        Work(
+            atom=A1,
+            because="A1 failed before; attempt 2, and nothing has moved lately: another approach "
+            "is needed",
+        ),
+    )
+
+
+def test_the_reason_for_giving_up_is_the_last_failure_of_that_atom() -> None:
+    plan = after(
+        running("A1 A2", max_attempts=1, max_probes=0),
+        started("A1"),
+        started("A2"),
+        AttemptFailed(atom=A1, nonce=1, reason="red"),
+        AttemptFailed(atom=A2, nonce=2, reason="blue"),
+    )
+    assert decide(plan).stop == Stop(
+        code=StopCode.ATOM_EXHAUSTED,
+        reason="A1 has nothing left to try (last: red); 1 combination of choices tried",
+    )
+
+
+def test_an_atom_that_gives_up_without_a_failure_on_the_trail() -> None:
+    """Every attempt was interrupted and none could be forgiven: there is no evidence to show."""
+    plan = after(
+        running("A1", max_attempts=1, max_probes=0, max_forgiven=0),
+        started("A1"),
+        SessionInterrupted(atom=A1, nonce=1, cause=Cause.RUNNER_DIED),
+    )
+    stop = decide(plan).stop
+    assert stop is not None
+    assert stop.code is StopCode.ATOM_EXHAUSTED
+
+
+def test_an_orphan_on_a_buried_branch_is_put_back_too() -> None:
+    plan = with_groups(
+        with_atoms(running("G1{A1|A2}"), A1={"status": Status.IN_PROGRESS, "attempts": 1}),
+        G1={"failed": (A1,), "selected": A2},
+    )
+    stopped = replace(
+        plan,
+        control=Control(status=RunStatus.STOPPED, run_id="01RUN"),
+        limits=plan.limits.stating("max_atoms"),
+    )
+    decide(stopped)  # the view is there, and has to be patched
+    again = after(stopped, RunStarted(run_id="02RUN"))
+    assert again.atoms[A1].status is Status.PENDING
+    assert again.control == Control(status=RunStatus.RUNNING, run_id="01RUN", revision=1)
+    assert again.limits == stopped.limits
+
+
+@pytest.mark.parametrize(
+    ("mine", "taken", "meet"),
+    [
+        ("src/a.py", "src/a.py", True),
+        ("src/a.py", "src", True),
+        ("src/", "src/a.py", True),
+        ("src", "src/", True),
+        ("src", "srcs", False),
+        ("src/a", "src/a.py", False),
+        ("docs", "src", False),
+    ],
+)
+def test_paths_meet_at_folders(mine: str, taken: str, meet: bool) -> None:
+    assert overlapping((mine,), [taken]) is meet
+    assert overlapping((taken,), [mine]) is meet
+
+
+@pytest.mark.parametrize(
+    ("limits", "because"),
+    [
+        ({"max_wall_seconds": 9}, "9 s of running are spent (max_wall_seconds)"),
+        ({"max_cost_usd": 0.5}, "0.5 USD are spent (max_cost_usd)"),
+        ({"max_tokens": 7}, "7 tokens are spent (max_tokens)"),
+        ({"max_stall_count": 2}, "generations in a row that got nowhere: 2 (max_stall_count)"),
+    ],
+)
+def test_a_spent_budget_starts_nothing_and_lets_sessions_end(
+    limits: dict[str, float], because: str
+) -> None:
+    busy = after(running("A1 A2", max_parallel_agents=2, **limits), started("A1"))
+    spent = replace(
+        busy,
+        spent=replace(busy.spent, seconds=9.0, usd=0.5, tokens=7),
+        control=replace(busy.control, stall_count=2),
+    )
+    assert decide(spent) == Decision(plan=spent, because=f"{because}; running sessions may end")
+
+
+def test_a_report_counts_only_for_the_run_that_it_belongs_to() -> None:
+    """The nonce fits by chance, as two runs both have a first session."""
+    busy = replace(
+        after(running("A1"), started("A1")), control=Control(status=RunStatus.RUNNING, run_id="02")
+    )
+    other = after(busy, AtomResolved(atom=A1, nonce=1, run="01", summary="from another run"))
+    assert (other.atoms, other.bindings, other.sessions) == (busy.atoms, {}, busy.sessions)
+    mine = after(busy, AtomResolved(atom=A1, nonce=1, run="02", summary="from this one"))
+    assert mine.bindings == {A1: Binding(summary="from this one")}
+
+
+@pytest.mark.parametrize(
+    ("mine", "taken", "meet"),
+    [
+        ("src/*.py", "src/a.py", True),
+        ("src/*.py", "docs/a.md", False),
+        ("*.py", "docs/a.md", True),
+        ("src/a[12].py", "src/b.py", True),
+        ("src/api/?.py", "src/web", False),
+        ("./src", "src/a.py", True),
+    ],
+)
+def test_a_glob_meets_whatever_it_might_name(mine: str, taken: str, meet: bool) -> None:
+    assert overlapping((mine,), [taken]) is meet

@@ -1,0 +1,148 @@
+"""The measure, the gauge and the bound on known plans, worked out by hand.
+
+That they fall is a law (`test_laws.py`, the model checker, `proof/`); that they are what they are
+said to be is held here, since a gauge that is off by a constant would still fall.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.kernel.telling import after, running, started, with_atoms, with_groups
+
+from dwindle.kernel.events import AttemptFailed
+from dwindle.kernel.measure import (
+    Measure,
+    combinations_tried,
+    fuel,
+    gauge,
+    measure,
+    rounds_left,
+    session_bound,
+    spare_fuel,
+)
+from dwindle.kernel.model import AtomId, Dispatch, Plan, RunStatus, Spent, Status
+
+A1, A2 = AtomId("A1"), AtomId("A2")
+DONE = {"status": Status.RESOLVED, "attempts": 1}
+SMALL = {
+    "max_atoms": 2,
+    "max_attempts": 2,
+    "max_probes": 1,
+    "max_verifications": 2,
+    "max_redirects": 1,
+    "max_forgiven": 3,
+    "max_backjumps": 1,
+}
+
+
+def test_every_part_of_the_measure_counts_what_it_says() -> None:
+    plan = replace(
+        running("A1[A2 A3] A4<-G1 G1{A5|A6|A7?}"),
+        spent=Spent(created=8, redirects=1, forgiven=2, verifications=1, backjumps=1, sessions=99),
+    )
+    assert measure(plan) == Measure(
+        redirects=19,
+        forgiven=48,
+        rounds=2,
+        fuel=3,
+        backjumps=2,
+        choices=3,
+        attempts=3 * (3 + 1) + 2 * (1 + 1),
+        undecided=6 + 1 + 1,
+        in_flight=0,
+        running=1,
+    )
+    assert (fuel(plan), spare_fuel(plan), rounds_left(plan)) == (3, 2, 2)
+
+
+def test_what_is_resolved_or_buried_counts_no_more() -> None:
+    plan = with_groups(
+        with_atoms(running("A3 G1{A1[A4 A5]|A2}"), A3=DONE), G1={"failed": (A1,), "selected": A2}
+    )
+    now = measure(replace(plan, control=replace(plan.control, status=RunStatus.STOPPED)))
+    assert now == Measure(20, 50, 3, 5, 3, 1, 2, 1 + 1 + 1, 0, 0)
+
+
+def test_sessions_in_flight_are_charged_and_counted() -> None:
+    busy = after(running("A1 A2"), started("A1"), started("A2"))
+    assert measure(busy) == Measure(20, 50, 3, 5, 3, 0, 6, 3, 2, 1)
+
+
+def test_the_gauge_is_a_weighted_sum() -> None:
+    """Per atom 2 x (2 + 1) = 6, so fuel weighs 9, a backjump 3 x 8 + 1, a redirect all of it."""
+    plan = running("A1", **SMALL)
+    assert plan.limits.max_atoms == 3
+    backjump = 3 * 8 + 1
+    redirect = 10 * 3 + backjump * 1 + 2 * 2 + 2 * 3 + 3
+    assert gauge(plan) == redirect + 2 * 3 + 2 * 2 + 9 * 2 + backjump + 0 + 2 * 3 + 2 + 0 + 1
+    started_one = after(plan, started("A1"))
+    assert gauge(started_one) == gauge(plan) - 2 + 1
+
+
+def test_an_atom_with_more_attempts_of_its_own_makes_every_weight_bigger() -> None:
+    plan = with_atoms(running("A1", **SMALL), A1={"max_attempts": 4})
+    backjump = 3 * 12 + 1
+    redirect = 14 * 3 + backjump + 2 * 2 + 2 * 3 + 3
+    assert gauge(plan) == redirect + 2 * 3 + 2 * 2 + 13 * 2 + backjump + 2 * 5 + 2 + 1
+
+
+@pytest.mark.parametrize(
+    ("plan", "bound"),
+    [
+        # one atom, nothing but its attempts, its probe, and one round
+        (running("A1", **{**SMALL, "max_atoms": 0, "max_forgiven": 0, "max_verifications": 1}), 4),
+        # the pool gives three back, and there are two rounds
+        (running("A1", **{**SMALL, "max_atoms": 0}), 3 + 2 + 3),
+        # two more atoms, and one backjump that the second could bring: it buries one of the three
+        (running("A1", **SMALL), 3 + 2 * 3 + 2 + 3 + 2 * (1 + 2 - 1)),
+        # without backjumps
+        (running("A1", **{**SMALL, "max_backjumps": 0}), 3 + 2 * 3 + 2 + 3),
+        # a group and a dependent: the backjump refills all but the leaf that it buries
+        (
+            running("A3<-G1 G1{A1|A2}", **{**SMALL, "max_atoms": 0}),
+            (2 + 2 + 3) + 2 + 3 + (1 + 1 + 2 - 1),
+        ),
+        # what is resolved may be reopened, and brings its unused probe along
+        (
+            with_atoms(running("A3<-G1 G1{A1|A2}", **{**SMALL, "max_atoms": 0}), A1=DONE),
+            (2 + 3) + 2 + 3 + (1 + 1 + 2 - 1) + 1,
+        ),
+        # a choice that has failed is gone for good, and there is nothing to turn back to
+        (
+            with_groups(
+                running("A3<-G1 G1{A1|A2}", **{**SMALL, "max_atoms": 0}),
+                G1={"failed": (A1,), "selected": A2},
+            ),
+            (2 + 3) + 2 + 3,
+        ),
+    ],
+)
+def test_the_bound_by_what_is_left(plan: Plan, bound: int) -> None:
+    assert session_bound(plan) == bound
+
+
+def test_the_bound_by_iterations() -> None:
+    """Two batches of two, three rounds, and what the pool may give back."""
+    few = {"max_iterations": 2, "max_parallel_agents": 2, "max_forgiven": 1}
+    wave = running("A1 A2 A3", **few)
+    assert session_bound(wave) == 2 * 2 + 3 + 1
+    begun = after(wave, started("A1"))
+    assert session_bound(begun) == 1 * 2 + 1 + 3 + 1
+    full = after(begun, started("A2"))
+    assert session_bound(full) == 1 * 2 + 0 + 3 + 1
+    closing = after(begun, AttemptFailed(atom=A1, nonce=1, reason="r"))
+    assert session_bound(closing) == 1 * 2 + 3 + 1
+    refill = running("A1 A2 A3", dispatch=Dispatch.REFILL, **few)
+    assert session_bound(refill) == 2 * 2 + 3 + 1
+    one = after(refill, started("A1"), AttemptFailed(atom=A1, nonce=1, reason="r"))
+    assert session_bound(one) == 1 * 2 + 1 + 3 + 1
+    two = after(one, started("A1"))
+    assert session_bound(two) == 1 * 2 + 3 + 1
+
+
+def test_combinations_are_counted_by_failed_choices() -> None:
+    plan = running("G1{A1|A2} G2{A3|A4|A5}")
+    assert combinations_tried(plan) == 1
+    assert combinations_tried(with_groups(plan, G1={"failed": (A1,)})) == 2
