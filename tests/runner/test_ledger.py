@@ -222,3 +222,26 @@ def test_a_real_plan_file_at_any_age_leads_to_the_same_plan() -> None:
         ledger.close()
         assert (age, ledger.plan) == (age, PLANS[6])
         assert decode(disk.read(PLAN_PATH)).plan == PLANS[6]
+
+
+# --- what the loop asks it -----------------------------------------------------------------------
+
+
+def test_it_knows_what_it_wrote_and_puts_it_back() -> None:
+    disk, clock = new_disk(), Clock()
+    ledger = begin(disk, clock)
+    ledger.record(EVENTS[0])
+    ours = disk.read(PLAN_PATH)
+    assert ledger.saved == PLANS[1]
+    assert ledger.is_ours(ours)
+    assert not ledger.is_ours(b"somebody else's")
+    DurableFile(disk, PLAN_PATH).replace(b"somebody else's")
+    ledger.put_back()
+    assert disk.read(PLAN_PATH) == ours
+
+
+def test_all_that_happened_can_be_read_again() -> None:
+    ledger = begin(new_disk(), Clock())
+    for event in EVENTS:
+        ledger.record(event)
+    assert list(ledger.history()) == EVENTS

@@ -34,6 +34,8 @@ class Command:
     """How much of each stream is kept: the head and the tail."""
     writable: tuple[Path, ...] = ()
     """Besides a private /tmp; everything else is read-only, or hidden."""
+    readable: tuple[Path, ...] = ()
+    """Shown read-only, though what is around it is hidden or writable."""
     hidden: tuple[Path, ...] = ()
     """Folders that the program must not see at all."""
     network: bool = True
@@ -49,6 +51,8 @@ class Captured:
     tail: bytes = b""
     size: int = 0
     """All that was written, kept or not."""
+    digest: str = ""
+    """sha256 of all that was written, kept or not; empty if nobody worked it out."""
 
     @property
     def is_whole(self) -> bool:

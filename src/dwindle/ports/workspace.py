@@ -85,7 +85,13 @@ class Workspace(Protocol):
         """Take these atoms' commits off the branch; return the others that did not replay."""
         ...
 
-    async def tip(self) -> str: ...
+    async def tip(self) -> str:
+        """The commit at the end of the integration branch."""
+        ...
+
+    async def tree_of(self, commit: str) -> str:
+        """The hash of a commit's tree."""
+        ...
 
     async def checkout(self, commit: str) -> Lease:
         """A fresh tree of a commit, outside of the repository, pins restored; for checks."""

@@ -20,7 +20,7 @@ one that a person edited meanwhile is not mistaken for ours.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -106,6 +106,7 @@ class Ledger:
         self._versions = store.journal.versions
         self._run_on_file = plan.control.run_id
         self._dirty = False
+        self._saved = plan
         self._tried = clock() - SAVE_EVERY
         self.trouble: StoreFailed | None = None
         """Why the plan file could not be written last time; the events themselves are safe."""
@@ -131,11 +132,30 @@ class Ledger:
         ledger = cls(current, store, apply=apply, clock=clock)
         ledger._run_on_file = plan.control.run_id
         ledger._dirty = revision != journal.last
+        ledger._saved = plan
         return ledger
 
     @property
     def plan(self) -> Plan:
         return self._plan
+
+    @property
+    def saved(self) -> Plan:
+        """The plan that the file holds, if nobody else wrote it."""
+        return self._saved
+
+    def is_ours(self, content: bytes) -> bool:
+        """Is this what we wrote, or were about to write?"""
+        return digest(content) in self._versions
+
+    def put_back(self) -> None:
+        """Write the plan file again, whatever somebody made of it."""
+        self._dirty = True
+        self.flush()
+
+    def history(self) -> Iterator[Event]:
+        """Everything on record, oldest first."""
+        return self._journal.events(0)
 
     def record(self, event: Event) -> Plan:
         """Return the plan that follows from `event`, which is durable by then.
@@ -185,6 +205,7 @@ class Ledger:
         self._file.replace(content)
         self._versions = (version,)
         self._run_on_file = self._plan.control.run_id
+        self._saved = self._plan
         self._dirty = False
         self.trouble = None
 

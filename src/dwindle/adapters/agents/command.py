@@ -1,0 +1,170 @@
+"""Any program as an agent. This is the public contract, see docs/agents.md; it does not change.
+
+The program runs in the workspace with the prompt on its standard input. DWINDLE_ORDER is the path
+of the order as JSON, DWINDLE_REPORT the path to write the report to. A report counts only if the
+program also ended well: what was killed in the middle of its work has not done it, whatever it
+wrote before.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from dwindle.adapters.agents.report import Decoded, decode
+from dwindle.adapters.agents.strict_json import MAX_BYTES, last_object
+from dwindle.kernel.model import Role
+from dwindle.ports.agent import Place
+from dwindle.ports.process import Captured, Command, Ended
+from dwindle.ports.work import NoReport, Result, Trouble, WorkerReport, WorkOrder
+
+STDERR_LINES: Final = 20
+STDERR_CHARACTERS: Final = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandAgent:
+    argv: tuple[str, ...]
+    """A relative program is looked for in the workspace, a bare name on PATH."""
+    name: str = "command"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    network: bool = True
+    output_bytes: int = MAX_BYTES
+    exits: Mapping[int, Trouble] = field(default_factory=dict)
+    """Exit codes that mean something else than a failed attempt."""
+    readable: tuple[Path, ...] = ()
+    """What it needs to see besides; files that its command names in full are seen anyway."""
+
+    def launch(self, order: WorkOrder, place: Place) -> Command:
+        works = order.role is Role.WORKER
+        named = (Path(word) for word in self.argv if word.startswith("/"))
+        return Command(
+            argv=self.argv,
+            cwd=place.workspace,
+            stdin=place.prompt.read_bytes(),
+            environment={
+                **self.environment,
+                "DWINDLE_ORDER": str(place.order),
+                "DWINDLE_REPORT": str(place.report),
+            },
+            timeout_seconds=order.timeout_seconds,
+            output_bytes=self.output_bytes,
+            writable=(place.workspace, place.outbox) if works else (place.outbox,),
+            readable=tuple(
+                path
+                for path in dict.fromkeys((*named, *self.readable))
+                if path.is_file() or path in self.readable
+            ),
+            network=self.network,
+        )
+
+    def watch(self, line: bytes) -> str | None:
+        """Any program may print anything."""
+        del line
+        return None
+
+    def conclude(self, order: WorkOrder, place: Place, ended: Ended) -> Result:
+        decoded = _decoded(order, place.report, ended.stdout)
+        trouble = self._trouble(ended, decoded)
+        return Result(report=trouble or decoded.report, usage=decoded.usage)
+
+    def missing(self) -> str | None:
+        """Why it cannot be started here, as far as one can tell beforehand."""
+        if not self.argv:
+            return "no command is given"
+        program = self.argv[0]
+        if "/" in program and not program.startswith("/"):
+            return None  # It is, or will be, in the workspace.
+        return None if shutil.which(program) else f"{program} is not found, or not executable"
+
+    def _trouble(self, ended: Ended, decoded: Decoded) -> NoReport | None:
+        if ended.error:
+            began = ended.exit_code is not None or ended.signal is not None or ended.stdout.size
+            trouble = Trouble.FAILED if began else Trouble.UNAVAILABLE
+            return NoReport(trouble=trouble, reason=ended.error)
+        if ended.timed_out:
+            what = f"it was still at work after {ended.seconds:.0f} s and was ended"
+            return NoReport(trouble=Trouble.TIMED_OUT, reason=what)
+        if ended.exit_code == 0:
+            return None
+        if ended.exit_code is None:
+            reason = f"it was ended by {_signal_name(ended.signal)}"
+        else:
+            reason = f"it ended with exit code {ended.exit_code}"
+        trouble = self.exits.get(ended.exit_code or 0, Trouble.FAILED)
+        return NoReport(trouble=trouble, reason=reason + _words(decoded) + _last_lines(ended))
+
+
+def _decoded(order: WorkOrder, path: Path, stdout: Captured) -> Decoded:
+    """From the file if there is one, else from the output."""
+    try:
+        data = _read(path)
+    except FileNotFoundError:
+        return _printed(order, stdout)
+    except OSError as error:
+        return _malformed(f"the report file could not be read: {error.strerror}")
+    if data is None:
+        return _malformed("the report is malformed: what is in its place is not a file")
+    return decode(order, data)
+
+
+def _read(path: Path) -> bytes | None:
+    """The file, if it is one and no link, and one byte more than is allowed at most.
+
+    It was written by somebody who is not trusted: a link could lead anywhere, and to open a pipe
+    would wait for ever.
+    """
+    if path.is_symlink():
+        return None
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return None
+        with os.fdopen(fd, "rb", closefd=False) as file:
+            return file.read(MAX_BYTES + 1)
+    finally:
+        os.close(fd)
+
+
+def _printed(order: WorkOrder, stdout: Captured) -> Decoded:
+    kept = stdout.head + stdout.tail if stdout.is_whole else stdout.tail
+    found = last_object(kept.decode("utf-8", "replace"))
+    if found is not None:
+        return decode(order, found.encode("utf-8", "replace"))
+    what = "it wrote no report, and there is no JSON object in what it printed"
+    return Decoded(report=NoReport(trouble=Trouble.NO_REPORT, reason=what))
+
+
+def _malformed(reason: str) -> Decoded:
+    return Decoded(report=NoReport(trouble=Trouble.MALFORMED, reason=reason))
+
+
+def _words(decoded: Decoded) -> str:
+    """What a report says about a session that ended badly; its success does not count."""
+    report = decoded.report
+    if isinstance(report, WorkerReport):
+        return (
+            ", so that its report of success does not count"
+            if report.success
+            else (f": {report.reason.strip()}" if report.reason.strip() else "")
+        )
+    return ""
+
+
+def _last_lines(ended: Ended) -> str:
+    text = ended.stderr.text().strip()
+    lines = "\n".join(text.splitlines()[-STDERR_LINES:])[-STDERR_CHARACTERS:]
+    return f"\n{lines}" if lines else ""
+
+
+def _signal_name(number: int | None) -> str:
+    try:
+        return signal.Signals(number or 0).name
+    except ValueError:
+        return f"signal {number}"

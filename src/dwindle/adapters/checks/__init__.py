@@ -1,0 +1,1 @@
+"""Checks that a machine can run: commands and files."""

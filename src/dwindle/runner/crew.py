@@ -1,0 +1,342 @@
+"""The sessions in flight: one task each, and each ends in exactly one event.
+
+Failures of the world become events here and nowhere else. A worker's success counts only after its
+evidence held and its work is on the branch; integrating and recording happen under one lock, so
+that of two racers only the first gets there, and no commit waits for its record while another is
+made. Whatever a session that failed or was ended had made is set aside before its tree goes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from dwindle.kernel.actions import Probe, Work
+from dwindle.kernel.errors import IllegalEvent
+from dwindle.kernel.events import (
+    AlternativesProposed,
+    AtomResolved,
+    AttemptFailed,
+    DeclaredInfeasible,
+    Decomposed,
+    EarlyChecked,
+    Event,
+    Interruption,
+    ProbeEnded,
+    SessionInterrupted,
+    StopRequested,
+    Usage,
+)
+from dwindle.kernel.graph import view
+from dwindle.kernel.model import ROOT, AtomId, Plan, Status, StopCode
+from dwindle.ports.work import NoReport, ProbeReport, Result, Trouble, WorkerReport, WorkOrder
+from dwindle.ports.workspace import Conflict, Lease, Trailers, WorkspaceFailed
+from dwindle.runner import evidence
+from dwindle.runner.judgement import bounded
+from dwindle.runner.orders import order_for
+from dwindle.runner.sessions import Sessions
+
+T = TypeVar("T")
+
+
+async def whole(work: Coroutine[None, None, T]) -> T:
+    """Do it to its end, whoever cancels meanwhile; the cancellation is passed on afterwards."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        task.exception()  # seen, and of no interest any more
+        raise cancelled
+    return task.result()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """Something that happened, and how to tell its sender that it is on record."""
+
+    event: Event
+    may_be_refused: bool = False
+    done: asyncio.Future[IllegalEvent | None] | None = None
+
+    def answer(self, refusal: IllegalEvent | None) -> None:
+        if self.done is not None and not self.done.done():
+            self.done.set_result(refusal)
+
+
+class Crew:
+    """Starts and ends sessions for the loop; `plan` is the current one, whenever asked."""
+
+    def __init__(self, sessions: Sessions, plan: Callable[[], Plan]) -> None:
+        self._sessions = sessions
+        self._plan = plan
+        self._tasks: dict[AtomId, asyncio.Task[None]] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
+        """Every task, until its tree is put away; its atom may have another session by then."""
+        self._early: asyncio.Task[None] | None = None
+        self._integrating = asyncio.Lock()
+        self._findings: dict[AtomId, str] = {}
+        self.news: asyncio.Queue[News] = asyncio.Queue()
+
+    # --- for the loop ----------------------------------------------------------------------------
+
+    def start(self, plan: Plan, action: Work | Probe) -> None:
+        findings = self._findings.get(action.atom, "")
+        order = order_for(plan, action, plan.sessions[action.atom], findings=findings)
+        session = self._work if isinstance(action, Work) else self._look
+        self._run(action.atom, session(order, plan))
+
+    def verify(self, plan: Plan, after: int) -> None:
+        self._run(ROOT, self._verified(plan, after))
+
+    def check_early(self, plan: Plan) -> bool:
+        """Look at the base case beside the work; False, because only its end is news."""
+        if self._early is None or self._early.done():
+            self._early = asyncio.create_task(self._checked_early(plan))
+        return False
+
+    async def end(self, atoms: Iterable[AtomId]) -> None:
+        """When this returns, the processes of these sessions are gone and their work is kept."""
+        ending = [t for a in atoms if (t := self._tasks.pop(a, None)) is not None]
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
+
+    async def end_all(self) -> None:
+        if self._early is not None:
+            self._early.cancel()
+            await asyncio.gather(self._early, return_exceptions=True)
+        await self.end(tuple(self._tasks))
+        await asyncio.gather(*self._leaving, return_exceptions=True)
+
+    def remember(self, findings: dict[AtomId, str]) -> None:
+        """What probes found before a restart."""
+        self._findings.update(findings)
+
+    # --- tasks -----------------------------------------------------------------------------------
+
+    def _run(self, atom: AtomId, session: Awaitable[None]) -> None:
+        async def to_the_end() -> None:
+            try:
+                await session
+            except asyncio.CancelledError:
+                raise
+            except Exception as mistake:  # noqa: BLE001 - ours: the run has to end, and say so
+                reason = f"{type(mistake).__name__} in the session of {atom or 'verification'}"
+                await self._send(
+                    StopRequested(reason=f"{reason}: {mistake}", code=StopCode.INTERNAL_ERROR)
+                )
+
+        task = self._tasks[atom] = asyncio.create_task(to_the_end())
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+
+    async def _send(self, event: Event) -> IllegalEvent | None:
+        """Hand an event to the loop and wait until it is on record."""
+        done: asyncio.Future[IllegalEvent | None] = asyncio.get_running_loop().create_future()
+        await self.news.put(News(event=event, done=done))
+        return await done
+
+    async def _work(self, order: WorkOrder, plan: Plan) -> None:
+        workspace = self._sessions.workspace
+        lease: Lease | None = None
+        integrated = False
+        try:
+            lease = await workspace.lease(order.attempt)
+            result = await self._sessions.agent_run(order, lease.path, plan.control.iteration)
+            integrated = await self._concluded(order, lease, result)
+        except WorkspaceFailed as failure:
+            await self._without_workspace(order, failure)
+        finally:
+            if lease is not None:
+                await whole(self._put_away(order, lease, integrated=integrated))
+
+    async def _look(self, order: WorkOrder, plan: Plan) -> None:
+        lease: Lease | None = None
+        try:
+            lease = await self._sessions.workspace.lease(order.attempt)
+            result = await self._sessions.agent_run(order, lease.path, plan.control.iteration)
+            await self._found(order, result)
+        except WorkspaceFailed as failure:
+            await self._without_workspace(order, failure)
+        finally:
+            if lease is not None:
+                await whole(self._sessions.workspace.release(lease))
+
+    async def _put_away(self, order: WorkOrder, lease: Lease, *, integrated: bool) -> None:
+        if not integrated:
+            await self._sessions.workspace.set_aside(lease, _trailers(order, "set aside"))
+        await self._sessions.workspace.release(lease)
+
+    async def _without_workspace(self, order: WorkOrder, failure: WorkspaceFailed) -> None:
+        """Git said no: not the agent's fault, and nothing that another attempt would mend."""
+        interrupted = SessionInterrupted(
+            atom=order.atom, nonce=order.nonce, cause=Interruption.STOP
+        )
+        await self._send(StopRequested(reason=str(failure), code=StopCode.IO_ERROR))
+        await self._send(interrupted)
+
+    # --- what sessions come to -------------------------------------------------------------------
+
+    async def _concluded(self, order: WorkOrder, lease: Lease, result: Result) -> bool:
+        """Send the one event of a worker's session; True if its work is on the branch."""
+        report, atom, nonce, usage = result.report, order.atom, order.nonce, result.usage
+        match report:
+            case NoReport():
+                await self._unreported(order, report, usage)
+            case WorkerReport(decomposition=split) if split is not None:
+                await self._send(
+                    Decomposed(
+                        atom=atom, nonce=nonce, usage=usage, children=split.new, reason=split.reason
+                    )
+                )
+            case WorkerReport(alternatives=ways) if ways is not None:
+                await self._send(
+                    AlternativesProposed(
+                        atom=atom,
+                        nonce=nonce,
+                        usage=usage,
+                        alternatives=ways.new,
+                        reason=ways.reason,
+                    )
+                )
+            case WorkerReport(infeasible=True):
+                await self._send(
+                    DeclaredInfeasible(atom=atom, nonce=nonce, usage=usage, reason=report.reason)
+                )
+            case WorkerReport():
+                return await self._claimed(order, lease, report, usage)
+            case _:
+                await self._failed(order, usage, "the report is not that of a worker")
+        return False
+
+    async def _claimed(
+        self, order: WorkOrder, lease: Lease, report: WorkerReport, usage: Usage
+    ) -> bool:
+        """Look at the evidence, integrate, and record, in that order and one at a time."""
+        seen = await self._sessions.evidence_of(self._plan().atoms[order.atom], lease, report)
+        if not seen.holds:
+            await self._failed(order, usage, seen.reason)
+            return False
+        summary = report.summary or seen.reason
+        resolved = AtomResolved(
+            atom=order.atom,
+            nonce=order.nonce,
+            usage=usage,
+            summary=bounded(summary, 1000),
+            artifacts=seen.artifacts,
+        )
+        async with self._integrating:
+            if not self._is_wanted(order):
+                return False
+            try:
+                return await self._integrated(lease, _trailers(order, summary), resolved)
+            except asyncio.CancelledError:
+                if self._is_resolved(order):
+                    return True  # it is on record; only the news of that came too late
+                # Nobody will record it any more: what got onto the branch comes off again.
+                await whole(self._sessions.workspace.rebuild((order.atom,)))
+                raise
+
+    async def _integrated(self, lease: Lease, trailers: Trailers, resolved: AtomResolved) -> bool:
+        outcome = await whole(self._sessions.workspace.integrate(lease, trailers))
+        if not isinstance(outcome, Conflict):
+            await self._send(resolved)
+            return True
+        await self._send(
+            SessionInterrupted(
+                atom=resolved.atom,
+                nonce=resolved.nonce,
+                usage=resolved.usage,
+                cause=Interruption.MERGE_CONFLICT,
+            )
+        )
+        return False
+
+    def _is_resolved(self, order: WorkOrder) -> bool:
+        """By this session: what is resolved is never started again."""
+        return self._plan().atoms[order.atom].status is Status.RESOLVED
+
+    def _is_wanted(self, order: WorkOrder) -> bool:
+        plan = self._plan()
+        session = plan.sessions.get(order.atom)
+        in_flight = session is not None and session.nonce == order.nonce
+        return in_flight and order.atom in view(plan).live
+
+    async def _found(self, order: WorkOrder, result: Result) -> None:
+        report, atom, nonce, usage = result.report, order.atom, order.nonce, result.usage
+        if isinstance(report, NoReport):
+            await self._unreported(order, report, usage)
+            return
+        if not isinstance(report, ProbeReport):
+            await self._failed(order, usage, "the report is not that of a probe")
+            return
+        self._findings[atom] = report.findings
+        if report.decomposition is not None:
+            split = report.decomposition
+            event: Event = Decomposed(
+                atom=atom, nonce=nonce, usage=usage, children=split.new, reason=split.reason
+            )
+        elif report.alternatives is not None:
+            ways = report.alternatives
+            event = AlternativesProposed(
+                atom=atom, nonce=nonce, usage=usage, alternatives=ways.new, reason=ways.reason
+            )
+        elif not report.feasible:
+            reason = report.findings or "the probe says that it is not feasible"
+            event = DeclaredInfeasible(atom=atom, nonce=nonce, usage=usage, reason=reason)
+        else:
+            event = ProbeEnded(atom=atom, nonce=nonce, usage=usage, findings=report.findings)
+        await self._send(event)
+
+    async def _unreported(self, order: WorkOrder, report: NoReport, usage: Usage) -> None:
+        if report.trouble is Trouble.UNAVAILABLE:
+            # The program is missing or locked out: no attempt will fare better.
+            await self._send(StopRequested(reason=report.reason, code=StopCode.AGENT_UNAVAILABLE))
+        if report.trouble in (Trouble.UNAVAILABLE, Trouble.RATE_LIMITED):
+            limited = report.trouble is Trouble.RATE_LIMITED
+            cause = Interruption.RATE_LIMIT if limited else Interruption.STOP
+            await self._send(
+                SessionInterrupted(atom=order.atom, nonce=order.nonce, usage=usage, cause=cause)
+            )
+        else:
+            await self._failed(order, usage, report.reason)
+
+    async def _failed(self, order: WorkOrder, usage: Usage, reason: str) -> None:
+        await self._send(
+            AttemptFailed(
+                atom=order.atom,
+                nonce=order.nonce,
+                usage=usage,
+                reason=bounded(reason, evidence.REASON_CHARACTERS),
+            )
+        )
+
+    # --- the base case ---------------------------------------------------------------------------
+
+    async def _verified(self, plan: Plan, after: int) -> None:
+        await asyncio.sleep(after)
+        try:
+            event = await self._sessions.verification(plan)
+        except WorkspaceFailed as failure:
+            await self._send(StopRequested(reason=str(failure), code=StopCode.IO_ERROR))
+            nonce = plan.sessions[ROOT].nonce
+            await self._send(SessionInterrupted(atom=ROOT, nonce=nonce, cause=Interruption.STOP))
+        else:
+            await self._send(event)
+
+    async def _checked_early(self, plan: Plan) -> None:
+        passed = await self._sessions.holds_early(plan)
+        done: asyncio.Future[IllegalEvent | None] = asyncio.get_running_loop().create_future()
+        news = News(event=EarlyChecked(passed=passed), may_be_refused=True, done=done)
+        await self.news.put(news)
+        await done
+
+
+def _trailers(order: WorkOrder, summary: str) -> Trailers:
+    return Trailers(run=order.run, atom=order.atom, attempt=order.attempt, summary=summary)

@@ -1,0 +1,269 @@
+"""Decide, start, listen; and again after every event, until the kernel says stop.
+
+Nothing is hidden in here. A start is on disk, and charged, before a process is spawned. What agents
+and checks come to arrives as events from the crew; what people want arrives as requests. Whatever
+the kernel refuses of what an agent proposed becomes a failed attempt; anything else that it refuses
+is a mistake of ours and ends the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from dwindle.kernel import branches
+from dwindle.kernel.actions import (
+    Action,
+    Backjump,
+    CheckEarly,
+    Decision,
+    FailChoice,
+    Kill,
+    Probe,
+    Settle,
+    Stop,
+    Verify,
+    Work,
+)
+from dwindle.kernel.decide import decide
+from dwindle.kernel.errors import IllegalEvent
+from dwindle.kernel.events import (
+    AlternativesProposed,
+    AttemptFailed,
+    Backjumped,
+    ChoiceFailed,
+    Decomposed,
+    Event,
+    Interruption,
+    Redirected,
+    RunEnded,
+    RunStarted,
+    SessionInterrupted,
+    SessionReaped,
+    SessionStarted,
+    Settled,
+    StopRequested,
+    Waited,
+)
+from dwindle.kernel.graph import view
+from dwindle.kernel.measure import measure
+from dwindle.kernel.model import ROOT, AtomId, Plan, Role, RunStatus, StopCode
+from dwindle.kernel.shape import subtree
+from dwindle.ports.clock import Clock
+from dwindle.ports.workspace import Workspace
+from dwindle.runner.crew import Crew, News
+from dwindle.runner.ledger import Ledger
+from dwindle.runner.redirecting import redirect
+from dwindle.runner.watching import EVERY, FileWatch
+
+LONGEST_WAIT = 60.0
+"""Seconds after which time is written down even if nothing else happens."""
+
+Watcher = Callable[[Plan, Event], None]
+"""Told after every event: what happened, and the plan after it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Halted:
+    """How a run came to rest: for good, or after one iteration (`step`)."""
+
+    stop: Stop | None
+    plan: Plan
+
+
+class Loop:
+    """One run of one plan. `asked` is where requests of people come in."""
+
+    def __init__(  # noqa: PLR0913 - what a run is put together from
+        self,
+        ledger: Ledger,
+        crew: Crew,
+        workspace: Workspace,
+        clock: Clock,
+        watch: Watcher,
+        *,
+        file: FileWatch | None = None,
+    ) -> None:
+        self._ledger = ledger
+        self._crew = crew
+        self._workspace = workspace
+        self._clock = clock
+        self._watch = watch
+        self._file = file
+        self._last = clock.monotonic()
+        self.asked: asyncio.Queue[News] = asyncio.Queue()
+
+    @property
+    def plan(self) -> Plan:
+        return self._ledger.plan
+
+    def begin(self, started: RunStarted) -> None:
+        """Take the run up: what a crash left in flight died with the runner."""
+        self._record(started)
+        for atom, session in tuple(self.plan.sessions.items()):
+            cause = Interruption.RUNNER_DIED
+            self._record(SessionInterrupted(atom=atom, nonce=session.nonce, cause=cause))
+
+    async def run(self, *, one_iteration: bool = False) -> Halted:
+        """Go on until the kernel says stop, or until the iteration under way is over."""
+        first = self.plan.control.iteration
+        try:
+            while True:
+                decision = decide(self.plan)
+                if decision.stop is not None:
+                    self._record(RunEnded(code=decision.stop.code, reason=decision.stop.reason))
+                    return Halted(stop=decision.stop, plan=self.plan)
+                if one_iteration and self._iteration_over(first, decision):
+                    return Halted(stop=None, plan=self.plan)
+                if not await self._act(decision):
+                    await self._listen()
+        finally:
+            await self._crew.end_all()
+            self._ledger.flush()
+
+    def _iteration_over(self, first: int, decision: Decision) -> bool:
+        """Nothing of this iteration is left, and going on would begin another."""
+        begun = self.plan.control.iteration > first
+        starting = any(isinstance(a, (Work, Probe)) for a in decision.actions)
+        return begun and starting and not self.plan.sessions
+
+    # --- doing -----------------------------------------------------------------------------------
+
+    async def _act(self, decision: Decision) -> bool:
+        """Do what was decided; False if nothing of it changed the plan by itself."""
+        changed = False
+        for action in decision.actions:
+            changed = await self._do(action) or changed
+        return changed
+
+    async def _do(self, action: Action) -> bool:
+        match action:
+            case Work() | Probe():
+                role = Role.WORKER if isinstance(action, Work) else Role.PROBE
+                self._record(SessionStarted(atom=action.atom, role=role))
+                self._crew.start(self.plan, action)
+            case Verify():
+                self._record(SessionStarted(atom=ROOT, role=Role.VERIFIER))
+                self._crew.verify(self.plan, after=action.after_seconds)
+            case CheckEarly():
+                return self._crew.check_early(self.plan)
+            case Settle():
+                self._record(Settled())
+            case Kill():
+                await self._kill(action)
+            case FailChoice():
+                await self._fail_choice(action)
+            case Backjump():
+                await self._backjump(action)
+        return True
+
+    async def _kill(self, action: Kill) -> None:
+        """End a session, unless it ended meanwhile; then record which way it went."""
+        await self._crew.end((action.atom,))
+        if action.atom != ROOT and action.atom not in view(self.plan).live:
+            self._record(SessionReaped(atom=action.atom, nonce=action.nonce))
+        else:
+            cause = Interruption.STOP
+            self._record(SessionInterrupted(atom=action.atom, nonce=action.nonce, cause=cause))
+
+    async def _fail_choice(self, action: FailChoice) -> None:
+        under = tuple(AtomId(n) for n in subtree(view(self.plan).shape, action.choice))
+        lost = await self._rebuilt(tuple(a for a in under if a in self.plan.atoms), action.kills)
+        if lost and measure(self.plan).backjumps <= 0:
+            reason = f"the work of {', '.join(lost)} does not go without {action.choice}"
+            self._record(StopRequested(reason=reason, code=StopCode.ATOM_EXHAUSTED))
+            return
+        self._record(
+            ChoiceFailed(
+                group=action.group, choice=action.choice, reason=action.because, unreplayed=lost
+            )
+        )
+
+    async def _backjump(self, action: Backjump) -> None:
+        lost = await self._rebuilt(action.drops, action.kills)
+        self._record(
+            Backjumped(group=action.group, atom=action.atom, reason=action.because, unreplayed=lost)
+        )
+
+    async def _rebuilt(
+        self, without: tuple[AtomId, ...], kills: tuple[AtomId, ...]
+    ) -> tuple[AtomId, ...]:
+        """The branch without these atoms; sessions on them, and on what got lost too, are ended."""
+        await self._crew.end(kills)
+        lost = await self._workspace.rebuild(without)
+        lost = tuple(a for a in lost if a not in without)
+        if lost:
+            await self._crew.end(branches.undone_by_loss(self.plan, lost))
+        return lost
+
+    # --- listening -------------------------------------------------------------------------------
+
+    async def _listen(self) -> None:
+        """Wait for the next thing to happen, and take it down."""
+        reported = asyncio.ensure_future(self._crew.news.get())
+        asked = asyncio.ensure_future(self.asked.get())
+        try:
+            await asyncio.wait(
+                (reported, asked),
+                timeout=self._patience(),
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            got = [f.result() for f in (asked, reported) if f.done() and not f.cancelled()]
+        finally:
+            for waiting in (reported, asked):
+                waiting.cancel()
+        self._ledger.save_when_due()
+        for event in self._file.look() if self._file is not None else ():
+            if not self.plan.control.stop_requested:
+                self._record(event)
+        for news in got:
+            await self._take(news)
+        if not got and self._clock.monotonic() - self._last >= self._until_waited():
+            self._record(Waited())
+
+    def _patience(self) -> float:
+        due = self._ledger.seconds_until_due()
+        passed = self._clock.monotonic() - self._last
+        left = max(0.0, self._until_waited() - passed)
+        if self._file is not None:
+            left = min(left, EVERY)
+        return left if due is None else min(left, due)
+
+    def _until_waited(self) -> float:
+        """When to write down that time has passed: at the latest when the wall clock is spent."""
+        spent, limit = self.plan.spent.seconds, self.plan.limits.max_wall_seconds
+        return min(LONGEST_WAIT, limit - spent) if spent < limit else LONGEST_WAIT
+
+    async def _take(self, news: News) -> None:
+        """Record an event and tell whoever waits for that what became of it."""
+        try:
+            if isinstance(news.event, Redirected):
+                await redirect(
+                    self.plan, news.event, self._workspace, self._crew.end_all, self._record
+                )
+            else:
+                self._record(news.event)
+        except IllegalEvent as refusal:
+            if isinstance(news.event, (Decomposed, AlternativesProposed)):
+                event = news.event
+                failed = AttemptFailed(
+                    atom=event.atom, nonce=event.nonce, usage=event.usage, reason=str(refusal)
+                )
+                self._record(failed)
+                news.answer(None)
+            elif news.may_be_refused:
+                news.answer(refusal)
+            else:
+                raise
+        else:
+            news.answer(None)
+
+    def _record(self, event: Event) -> None:
+        now = self._clock.monotonic()
+        running = self.plan.control.status is RunStatus.RUNNING
+        stamped = replace(
+            event, at=self._clock.now(), elapsed=round(now - self._last, 3) if running else 0.0
+        )
+        self._last = now
+        self._watch(self._ledger.record(stamped), stamped)

@@ -1,0 +1,45 @@
+"""Changing direction: the same for a loop that runs and for a plan at rest.
+
+The kernel is asked first, on the plan as it is; what it refuses costs nothing and ends nothing.
+Only then are sessions ended, and commits of atoms that are to be done again taken off the branch.
+What did not survive that is reopened with them, in the one event that is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from dwindle.kernel.events import Redirected
+from dwindle.kernel.model import AtomId, Plan, Status
+from dwindle.kernel.transitions import apply
+from dwindle.ports.workspace import Workspace
+
+
+def preview(plan: Plan, event: Redirected) -> Plan:
+    """The plan as it would be; IllegalEvent says why it cannot be."""
+    return apply(plan, event)
+
+
+def undone(before: Plan, after: Plan) -> tuple[AtomId, ...]:
+    """Resolved atoms that are to be done again, or are gone."""
+    resolved = (n for n, a in before.atoms.items() if a.status is Status.RESOLVED)
+    return tuple(
+        n for n in resolved if n not in after.atoms or after.atoms[n].status is not Status.RESOLVED
+    )
+
+
+async def redirect(
+    plan: Plan,
+    event: Redirected,
+    workspace: Workspace,
+    quiet: Callable[[], Awaitable[None]],
+    record: Callable[[Redirected], None],
+) -> None:
+    """Do it; IllegalEvent before anything was touched."""
+    drops = undone(plan, preview(plan, event))
+    await quiet()
+    lost: tuple[AtomId, ...] = ()
+    if drops:
+        lost = tuple(a for a in await workspace.rebuild(drops) if a not in drops)
+    record(replace(event, unreplayed=lost))

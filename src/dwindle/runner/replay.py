@@ -1,0 +1,145 @@
+"""Deciding again: does the journal say what the kernel would have done?
+
+The kernel is a function, so a run can be worked out once more from the plan it began with and from
+what happened. What agents, checks and people did is taken as it stands in the journal; what the
+loop did by itself (start a session, give up a choice, turn back, settle, end the run) has to be
+what `decide` asks for at that point.
+
+The loop decides, does all that was decided in order, and only then listens. So a decision is owed
+until the last of its events is on record. News in between can only mean that the loop broke off:
+then a person took the run up again, or changed it, before anything else could happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dwindle.kernel.actions import (
+    Action,
+    Backjump,
+    CheckEarly,
+    Decision,
+    FailChoice,
+    Kill,
+    Probe,
+    Settle,
+    Verify,
+    Work,
+)
+from dwindle.kernel.decide import decide
+from dwindle.kernel.errors import IllegalEvent, NotDwindling
+from dwindle.kernel.events import (
+    Backjumped,
+    ChoiceFailed,
+    Confirmed,
+    Event,
+    Interruption,
+    Redirected,
+    RedirectRequested,
+    RunEnded,
+    RunStarted,
+    SessionInterrupted,
+    SessionReaped,
+    SessionStarted,
+    Settled,
+    StopRequested,
+)
+from dwindle.kernel.model import ROOT, Plan, Role
+from dwindle.kernel.transitions import apply
+
+OWN = (SessionStarted, ChoiceFailed, Backjumped, Settled, RunEnded, SessionReaped)
+"""What the loop does only because it was decided."""
+
+FROM_OUTSIDE = (RunStarted, StopRequested, RedirectRequested, Redirected, Confirmed)
+"""What a person does, at any time."""
+
+
+class Differs(Exception):
+    """The first event that is not what had to come; `number` is its number in the journal."""
+
+    def __init__(self, number: int, found: str, expected: str) -> None:
+        super().__init__(number, found, expected)
+        self.number = number
+        self.found = found
+        self.expected = expected
+
+    def __str__(self) -> str:
+        return f"event {self.number} is {self.found}, but {self.expected}"
+
+
+def replayed(plan: Plan, events: Iterable[tuple[int, Event]]) -> Iterator[Plan]:
+    """The plan after each event; raises Differs at the first that should not be there."""
+    owed: tuple[Action, ...] = ()
+    for number, event in events:
+        owed = _judged(plan, number, event, owed)
+        try:
+            plan = apply(plan, event)
+        except (IllegalEvent, NotDwindling) as refusal:
+            raise Differs(number, _name(event), f"the kernel refuses it: {refusal}") from refusal
+        yield plan
+
+
+def _judged(plan: Plan, number: int, event: Event, owed: tuple[Action, ...]) -> tuple[Action, ...]:
+    """What is still owed after this event."""
+    if isinstance(event, FROM_OUTSIDE) or _is_clearing_up(event):
+        return ()
+    if not owed:
+        decision = decide(plan)
+        if isinstance(event, RunEnded):
+            _judge_end(decision, number, event)
+            return ()
+        owed = tuple(a for a in decision.actions if not isinstance(a, CheckEarly))
+        if not isinstance(event, OWN) and not (owed and _is_done_by(owed[0], event)):
+            return ()  # News. What it is worth is decided next.
+        if not owed:
+            why = decision.stop.reason if decision.stop else decision.because
+            raise Differs(number, _name(event), f"nothing was to be done: {why}")
+    if not _is_done_by(owed[0], event):
+        raise Differs(number, _name(event), f"{_wish(owed[0])} was decided")
+    return owed[1:]
+
+
+def _is_clearing_up(event: Event) -> bool:
+    """A runner that takes over from a dead one writes down which sessions died with it."""
+    return isinstance(event, SessionInterrupted) and event.cause is Interruption.RUNNER_DIED
+
+
+def _judge_end(decision: Decision, number: int, event: RunEnded) -> None:
+    stop = decision.stop
+    if stop is None:
+        raise Differs(number, _name(event), "there was no reason to end")
+    if (stop.code, stop.reason) != (event.code, event.reason):
+        raise Differs(number, _name(event), f"the end was {stop.code}: {stop.reason}")
+
+
+def _is_done_by(action: Action, event: Event) -> bool:  # the loop's table, read backwards
+    match action, event:
+        case Work(), SessionStarted(role=Role.WORKER):
+            return event.atom == action.atom
+        case Probe(), SessionStarted(role=Role.PROBE):
+            return event.atom == action.atom
+        case Verify(), SessionStarted(role=Role.VERIFIER):
+            return event.atom == ROOT
+        case Kill(), SessionInterrupted() | SessionReaped():
+            return (event.atom, event.nonce) == (action.atom, action.nonce)
+        case FailChoice(), ChoiceFailed():
+            said = (event.group, event.choice, event.reason)
+            return said == (action.group, action.choice, action.because)
+        case Backjump(), Backjumped():
+            said = (event.group, event.atom, event.reason)
+            return said == (action.group, action.atom, action.because)
+        case Settle(), Settled():
+            return True
+    return False
+
+
+def _name(event: Event) -> str:
+    about = [
+        str(getattr(event, name)) for name in ("group", "atom", "code") if hasattr(event, name)
+    ]
+    return f"{type(event).__name__} ({', '.join(filter(None, about)) or 'no atom'})"
+
+
+def _wish(action: Action) -> str:
+    about = [str(getattr(action, name, "")) for name in ("group", "atom")]
+    return " ".join([type(action).__name__, *filter(None, about)])

@@ -1,0 +1,131 @@
+"""What one session consists of: the outbox, the agent's program, the logs, the evidence.
+
+Each session has a folder of its own under `.runner/iterations/<run>/<iteration>/`; what it was told
+and what it said is kept there. The agent sees a copy in its outbox, so that it cannot rewrite the
+record.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dwindle.kernel.events import Event, Usage
+from dwindle.kernel.model import ROOT, Atom, Check, Plan, Role
+from dwindle.ports.agent import Agent, Place
+from dwindle.ports.checks import CheckRunner
+from dwindle.ports.clock import Clock
+from dwindle.ports.process import Containment
+from dwindle.ports.work import NoReport, Result, Trouble, VerifierReport, WorkerReport, WorkOrder
+from dwindle.ports.workspace import Lease, Workspace
+from dwindle.runner.certificate import Contained, certificate
+from dwindle.runner.certificate_text import certificate_text
+from dwindle.runner.evidence import Evidence, Rules, judge_work
+from dwindle.runner.evidence import Work as Left
+from dwindle.runner.judgement import Judge
+from dwindle.runner.orders import order_json, order_to_judge
+from dwindle.runner.prompt import prompt_for
+from dwindle.runner.verification import Jury, Round, verify
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sessions:
+    workspace: Workspace
+    containment: Containment
+    checks: CheckRunner
+    agents: Mapping[Role, Agent]
+    clock: Clock
+    logs: Path
+    """`.runner/iterations/<run>`."""
+    outboxes: Path
+    hidden: tuple[Path, ...] = ()
+    """What no agent may see: the plan, the journal."""
+    rules: Rules
+
+    async def agent_run(
+        self, order: WorkOrder, tree: Path, iteration: int, name: str = ""
+    ) -> Result:
+        """One agent on one order, in one tree; `name` where the order's own would not be unique."""
+        agent = self.agents[order.role]
+        name = name or f"{order.atom}.{order.attempt}.{order.role}"
+        place = Place(workspace=tree, outbox=self.outboxes / name)
+        folder = self.logs / f"{iteration:04}" / name
+        _prepared(place, folder, order)
+        command = agent.launch(order, place)
+        command = replace(
+            command, hidden=(*command.hidden, *self.hidden), log=folder / "session.log"
+        )
+        try:
+            ended = await self.containment.run(command, watch=agent.watch)
+            return agent.conclude(order, place, ended)
+        finally:
+            _kept(place, folder)
+
+    async def evidence_of(self, atom: Atom, lease: Lease, report: WorkerReport) -> Evidence:
+        change = await self.workspace.change(lease)
+        work = Left(tree=lease.path, change=change)
+        return await judge_work(atom, report, work, self.checks, self.rules)
+
+    async def verification(self, plan: Plan) -> Event:
+        """A round of the base case on the tip of the branch; its certificate goes to the logs."""
+        session = plan.sessions[ROOT]
+        spent: list[Usage] = []
+        jury = Jury(judge=self._judge(plan, spent), answers=plan.verification.questions)
+        seen = await self._round(plan, jury)
+        used = Usage(tokens=sum(u.tokens for u in spent), usd=sum(u.usd for u in spent))
+        return seen.ended(session.nonce, usage=used)
+
+    async def holds_early(self, plan: Plan) -> bool:
+        return (await self._round(plan, Jury())).passed
+
+    async def _round(self, plan: Plan, jury: Jury) -> Round:
+        commit = await self.workspace.tip()
+        base_case = plan.objective.base_case
+        seen = await verify(base_case, commit, self.workspace, self.checks, jury)
+        made = certificate(
+            plan,
+            seen,
+            tree=await self.workspace.tree_of(commit),
+            contained=Contained(
+                strength=self.containment.strength, mechanism=self.containment.mechanism
+            ),
+            at=self.clock.now(),
+        )
+        self.logs.mkdir(parents=True, exist_ok=True)
+        (self.logs / "certificate.json").write_bytes(made.to_json())
+        (self.logs / "certificate.txt").write_text(certificate_text(made), encoding="utf-8")
+        return seen
+
+    def _judge(self, plan: Plan, spent: list[Usage]) -> Judge | None:
+        """A verifier session for each check that needs one, if there is an agent for it."""
+        if Role.VERIFIER not in self.agents:
+            return None
+        session = plan.sessions[ROOT]
+
+        async def judge(check: Check, tree: Path) -> VerifierReport | NoReport:
+            order = order_to_judge(plan, session, check, item=check.value or "quality")
+            name = f"verification.{session.number}.{len(spent) + 1}"
+            result = await self.agent_run(order, tree, plan.control.iteration, name)
+            spent.append(result.usage)
+            if isinstance(result.report, (VerifierReport, NoReport)):
+                return result.report
+            return NoReport(trouble=Trouble.MALFORMED, reason="not the report of a verifier")
+
+        return judge
+
+
+def _prepared(place: Place, folder: Path, order: WorkOrder) -> None:
+    shutil.rmtree(place.outbox, ignore_errors=True)
+    for where in (place.outbox, folder):
+        where.mkdir(parents=True, exist_ok=True)
+        (where / "order.json").write_bytes(order_json(order))
+        (where / "prompt.md").write_text(prompt_for(order), encoding="utf-8")
+
+
+def _kept(place: Place, folder: Path) -> None:
+    """Keep the report, whatever it is, and give the outbox up."""
+    if place.report.is_file() and not place.report.is_symlink():
+        shutil.copyfile(place.report, folder / "report.json")
+    shutil.rmtree(place.outbox, ignore_errors=True)

@@ -1,0 +1,329 @@
+"""What every agent must keep to, as numbered contracts that anybody can run.
+
+Two suites. `CONTRACTS` is for an implementation of the `Agent` port: a *stage* makes an agent
+whose program does what a shell line says, and each contract plays one scene on it. `PROGRAMS` is
+for a program that speaks the `command` contract, whatever it is written in:
+
+    python -m dwindle.testing.agents -- PROGRAM ARGUMENT ...
+
+Also here: an agent for tests of the loop that need no program at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from dwindle.kernel.events import NO_USAGE, Usage
+from dwindle.kernel.model import AtomId, Role
+from dwindle.ports.agent import Agent, Place
+from dwindle.ports.process import Command, Containment, Ended
+from dwindle.ports.work import (
+    NoReport,
+    Purpose,
+    Report,
+    Result,
+    Trouble,
+    WorkerReport,
+    WorkOrder,
+)
+
+Stage = Callable[[str, Path], Agent]
+"""An agent whose program does what the shell line says; the folder is for what it needs."""
+
+ORDER: Final = WorkOrder(
+    role=Role.WORKER,
+    purpose=Purpose.WORK,
+    run="01CONFORMANCE",
+    atom=AtomId("A1"),
+    description="Write the word hello into hello.txt.",
+    goal="See whether agents keep to the contract.",
+    attempt=1,
+    nonce=7,
+    timeout_seconds=60.0,
+)
+DONE: Final[dict[str, Any]] = {"success": True, "summary": "done", "artifacts": ["hello.txt"]}
+DONE_REPORT: Final = WorkerReport(success=True, summary="done", artifacts=("hello.txt",))
+TO_FILE: Final = f"printf '%s' '{json.dumps(DONE)}' > \"$DWINDLE_REPORT\""
+SILENT: Final = "cat > /dev/null"
+
+
+class Answering:
+    """An agent without a program of its own: a function says what each session reports."""
+
+    name = "answering"
+
+    def __init__(self, answer: Callable[[WorkOrder], Report], usage: Usage = NO_USAGE) -> None:
+        self.answer = answer
+        self.usage = usage
+        self.orders: list[WorkOrder] = []
+        """All that it was given, in order."""
+
+    def launch(self, order: WorkOrder, place: Place) -> Command:
+        self.orders.append(order)
+        return Command(argv=("true",), cwd=place.workspace, timeout_seconds=order.timeout_seconds)
+
+    def watch(self, line: bytes) -> str | None:
+        del line
+        return None
+
+    def conclude(self, order: WorkOrder, place: Place, ended: Ended) -> Result:
+        del place, ended
+        return Result(report=self.answer(order), usage=self.usage)
+
+
+# --- a scene -------------------------------------------------------------------------------------
+
+
+def public_order(order: WorkOrder) -> bytes:
+    """No more than the fields that are promised to every program."""
+    found = {
+        "role": order.role,
+        "run": order.run,
+        "atom": order.atom,
+        "description": order.description,
+        "attempt": order.attempt,
+        "nonce": order.nonce,
+        "bindings": {},
+        "checks": [],
+        "failures": [],
+    }
+    return json.dumps(found, ensure_ascii=False).encode()
+
+
+def set_up(folder: Path, order: WorkOrder = ORDER, prompt: str = "Write it.\n") -> Place:
+    place = Place(workspace=folder / "workspace", outbox=folder / "outbox")
+    place.workspace.mkdir(parents=True)
+    place.outbox.mkdir()
+    place.order.write_bytes(public_order(order))
+    place.prompt.write_text(prompt, "utf-8")
+    return place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    stage: Stage
+    folder: Path
+    containment: Containment
+
+    async def play(
+        self,
+        line: str,
+        *,
+        order: WorkOrder = ORDER,
+        prompt: str = "Write it.\n",
+        name: str = "session",
+    ) -> tuple[Result, Place]:
+        folder = self.folder / name
+        place = set_up(folder, order, prompt)
+        agent = self.stage(line, folder)
+        ended = await self.containment.run(agent.launch(order, place), agent.watch)
+        return agent.conclude(order, place, ended), place
+
+    async def report(self, line: str, *, order: WorkOrder = ORDER) -> Report:
+        result, _ = await self.play(line, order=order)
+        return result.report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contract:
+    number: int
+    says: str
+    check: Callable[[Scene], Awaitable[None]]
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.says}"
+
+
+CONTRACTS: list[Contract] = []
+
+
+def contract(says: str) -> Callable[[Callable[[Scene], Awaitable[None]]], None]:
+    def added(check: Callable[[Scene], Awaitable[None]]) -> None:
+        CONTRACTS.append(Contract(number=len(CONTRACTS) + 1, says=says, check=check))
+
+    return added
+
+
+def same(found: object, wanted: object) -> None:
+    assert found == wanted, f"{_short(found)} instead of {_short(wanted)}"
+
+
+def refused(report: Report, trouble: Trouble) -> str:
+    """The reason, if it was refused as it should have been."""
+    rightly = isinstance(report, NoReport) and report.trouble is trouble
+    assert rightly, f"{_short(report)} instead of trouble: {trouble}"
+    assert isinstance(report, NoReport)
+    assert report.reason.strip(), "no reason is given"
+    return report.reason
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 500 else f"{text[:500]}..."
+
+
+# --- the contracts -------------------------------------------------------------------------------
+
+
+@contract("the program runs in the workspace")
+async def _runs(scene: Scene) -> None:
+    result, place = await scene.play(f"pwd -P > here.txt; {TO_FILE}")
+    same((place.workspace / "here.txt").read_text("utf-8"), f"{place.workspace.resolve()}\n")
+    same(result, Result(report=DONE_REPORT, usage=NO_USAGE))
+
+
+@contract("DWINDLE_ORDER leads to the order")
+async def _order(scene: Scene) -> None:
+    _, place = await scene.play('cp "$DWINDLE_ORDER" seen.json')
+    same((place.workspace / "seen.json").read_bytes(), public_order(ORDER))
+
+
+@contract("the prompt arrives on standard input, to the last byte")
+async def _prompt(scene: Scene) -> None:
+    prompt = "Größe: 日本語 🦎\n" * 20_000
+    _, place = await scene.play("cat > seen.txt", prompt=prompt)
+    same((place.workspace / "seen.txt").read_text("utf-8"), prompt)
+
+
+@contract("a program need not read its prompt")
+async def _unread(scene: Scene) -> None:
+    result, _ = await scene.play(TO_FILE, prompt="x" * 1_000_000)
+    same(result.report, DONE_REPORT)
+
+
+@contract("without a file, the last JSON object on standard output is the report")
+async def _stdout(scene: Scene) -> None:
+    earlier = json.dumps({**DONE, "summary": "an earlier one"})
+    said = f"echo '{earlier}'; echo 'done: {json.dumps(DONE)} (see above)'; echo bye"
+    same(await scene.report(said), DONE_REPORT)
+
+
+@contract("the file wins over standard output")
+async def _file_wins(scene: Scene) -> None:
+    printed = json.dumps({**DONE, "summary": "printed"})
+    same(await scene.report(f"{TO_FILE}; echo '{printed}'"), DONE_REPORT)
+
+
+@contract("a wrong file is not made good by standard output")
+async def _wrong_file(scene: Scene) -> None:
+    report = await scene.report(f"echo '{{' > \"$DWINDLE_REPORT\"; echo '{json.dumps(DONE)}'")
+    refused(report, Trouble.MALFORMED)
+
+
+@contract("no report is no success")
+async def _nothing(scene: Scene) -> None:
+    refused(await scene.report(SILENT), Trouble.NO_REPORT)
+
+
+@contract("a report that is not understood is malformed, and the reason says why")
+async def _malformed(scene: Scene) -> None:
+    report = await scene.report('echo \'{"success": "yes"}\'')
+    assert "success" in refused(report, Trouble.MALFORMED)
+
+
+@contract("a report of more than 1 MiB is refused")
+async def _huge(scene: Scene) -> None:
+    line = '(printf \'{"success": true, "summary": "\'; head -c 2000000 /dev/zero | tr \'\\0\' x;'
+    report = await scene.report(f'{line} printf \'"}}\') > "$DWINDLE_REPORT"')
+    refused(report, Trouble.MALFORMED)
+
+
+@contract("a link or a pipe in place of the report is not followed")
+async def _links(scene: Scene) -> None:
+    (scene.folder / "secret.json").write_text(json.dumps(DONE), "utf-8")
+    line = f"ln -s '{scene.folder}/secret.json' \"$DWINDLE_REPORT\""
+    result, _ = await scene.play(line, name="link")
+    refused(result.report, Trouble.MALFORMED)
+    result, _ = await scene.play('mkfifo "$DWINDLE_REPORT"', name="pipe")
+    refused(result.report, Trouble.MALFORMED)
+
+
+@contract("however much is printed, the report at its end is found")
+async def _flood(scene: Scene) -> None:
+    line = f"head -c 50000000 /dev/zero | tr '\\0' '{{'; echo; echo '{json.dumps(DONE)}'"
+    same(await scene.report(line), DONE_REPORT)
+
+
+@contract("an exit code other than 0 is a failure, whatever was reported")
+async def _exit(scene: Scene) -> None:
+    report = await scene.report(f"{TO_FILE}; echo 'out of ideas' >&2; exit 3")
+    reason = refused(report, Trouble.FAILED)
+    assert "3" in reason, f"the exit code is not in: {reason}"
+    assert "out of ideas" in reason, f"what it said is not in: {reason}"
+
+
+@contract("what was still running at its timeout has failed, whatever was reported")
+async def _timeout(scene: Scene) -> None:
+    impatient = replace(ORDER, timeout_seconds=1.0)
+    report = await scene.report(f"{TO_FILE}; sleep 60", order=impatient)
+    refused(report, Trouble.TIMED_OUT)
+
+
+@contract("what could not be started is unavailable")
+async def _missing(scene: Scene) -> None:
+    place = set_up(scene.folder / "session")
+    agent = scene.stage(SILENT, scene.folder)
+    result = agent.conclude(ORDER, place, Ended(error="no such program"))
+    refused(result.report, Trouble.UNAVAILABLE)
+
+
+@contract("names with blanks and characters of any script are as good as others")
+async def _unicode(scene: Scene) -> None:
+    wide = {"success": True, "summary": "Größe 日本語 🦎", "artifacts": ["ein Ort/名前.txt"]}
+    line = f"printf '%s' '{json.dumps(wide, ensure_ascii=False)}' > \"$DWINDLE_REPORT\""
+    result, _ = await scene.play(line, name="ein Ort mit 名前")
+    artifacts = ("ein Ort/名前.txt",)
+    same(result.report, WorkerReport(success=True, summary="Größe 日本語 🦎", artifacts=artifacts))
+
+
+@contract("sessions at the same time share nothing")
+async def _together(scene: Scene) -> None:
+    async def session(number: int) -> Report:
+        mine = json.dumps({**DONE, "summary": f"number {number}"})
+        line = f"test ! -e mine && touch mine && sleep 0.2 && echo '{mine}' > \"$DWINDLE_REPORT\""
+        result, _ = await scene.play(line, name=f"session {number}")
+        return result.report
+
+    found = await asyncio.gather(*(session(number) for number in range(5)))
+    same(found, [replace(DONE_REPORT, summary=f"number {n}") for n in range(5)])
+
+
+@contract("only a worker may write into the workspace; everybody into the outbox")
+async def _writable(scene: Scene) -> None:
+    place = set_up(scene.folder / "session")
+    agent = scene.stage(SILENT, scene.folder)
+    for role in Role:
+        writable = agent.launch(replace(ORDER, role=role), place).writable
+        assert place.outbox in writable
+        same((place.workspace in writable), (role is Role.WORKER))
+
+
+@contract("the time a session has is that of its order")
+async def _time(scene: Scene) -> None:
+    place = set_up(scene.folder / "session")
+    agent = scene.stage(SILENT, scene.folder)
+    same(agent.launch(replace(ORDER, timeout_seconds=77.0), place).timeout_seconds, 77.0)
+
+
+def main(arguments: list[str]) -> int:
+    from dwindle.testing.agent_programs import judge  # noqa: PLC0415 - it builds on this module
+
+    program = arguments[1:] if arguments[:1] == ["--"] else arguments
+    if not program or program[0].startswith("-"):
+        print("usage: python -m dwindle.testing.agents -- PROGRAM ARGUMENT ...", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory(prefix="dwindle-agents-") as folder:
+        seconds = float(os.environ.get("DWINDLE_AGENT_SECONDS") or 600)
+        return asyncio.run(judge(tuple(program), Path(folder), seconds))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

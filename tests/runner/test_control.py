@@ -1,0 +1,101 @@
+"""Reaching a loop that runs: one line in, one line out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dwindle.adapters.journals import event_codec
+from dwindle.kernel.errors import IllegalEvent
+from dwindle.kernel.events import Event, RedirectRequested, StopRequested, Waited
+from dwindle.runner import control
+from dwindle.runner.control import NAME, Control, Line
+from dwindle.runner.crew import News
+
+
+async def told(
+    folder: Path, speak: Callable[[], object], refusal: IllegalEvent | None = None
+) -> tuple[object, list[Event]]:
+    """What a person gets to hear, and what the loop was asked."""
+    asked: asyncio.Queue[News] = asyncio.Queue()
+    heard: list[Event] = []
+
+    async def loop() -> None:
+        while True:
+            news = await asked.get()
+            heard.append(news.event)
+            news.answer(refusal)
+
+    listening = asyncio.create_task(loop())
+    try:
+        async with Control(folder, asked, event_codec.decode):
+            said = await asyncio.to_thread(speak)
+            await asyncio.sleep(0.05)
+    finally:
+        listening.cancel()
+    return said, heard
+
+
+def spoken(folder: Path, line: bytes) -> object:
+    there = Line.to(folder)
+    assert there is not None
+    try:
+        return there.ask(line)
+    finally:
+        there.close()
+
+
+def test_a_request_is_answered_when_it_is_on_record(tmp_path: Path) -> None:
+    wanted = StopRequested(reason="enough")
+    said, heard = asyncio.run(told(tmp_path, lambda: spoken(tmp_path, event_codec.encode(wanted))))
+    assert said == {"ok": True, "why": ""}
+    assert heard == [wanted]
+
+
+def test_a_refusal_says_why(tmp_path: Path) -> None:
+    wanted = StopRequested(reason="enough")
+    refusal = IllegalEvent(wanted, "it is over")
+    line = event_codec.encode(wanted)
+    said, _ = asyncio.run(told(tmp_path, lambda: spoken(tmp_path, line), refusal))
+    assert said == {"ok": False, "why": "StopRequested: it is over"}
+
+
+@pytest.mark.parametrize("line", [b"hello", b"{}", b"\xff", b'{"kind":"Nothing"}'])
+def test_rubbish_is_no_request(tmp_path: Path, line: bytes) -> None:
+    said, heard = asyncio.run(told(tmp_path, lambda: spoken(tmp_path, line)))
+    assert isinstance(said, dict)
+    assert not said["ok"]
+    assert heard == []
+
+
+def test_nobody_may_make_news(tmp_path: Path) -> None:
+    line = event_codec.encode(Waited())
+    said, heard = asyncio.run(told(tmp_path, lambda: spoken(tmp_path, line)))
+    assert (said, heard) == ({"ok": False, "why": "nobody may ask for Waited"}, [])
+
+
+def test_whoever_pauses_and_goes_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "PATIENCE", 0.01)
+    line = event_codec.encode(RedirectRequested())
+    _, heard = asyncio.run(told(tmp_path, lambda: spoken(tmp_path, line)))
+    assert heard[0] == RedirectRequested()
+    assert isinstance(heard[1], StopRequested)
+
+
+def test_nobody_listens(tmp_path: Path) -> None:
+    assert Line.to(tmp_path) is None
+    (tmp_path / NAME).touch()
+    assert Line.to(tmp_path) is None
+
+
+def test_a_path_longer_than_a_socket_may_have(tmp_path: Path) -> None:
+    folder = tmp_path.joinpath(*["a-rather-long-name-of-a-folder"] * 5)
+    folder.mkdir(parents=True)
+    line = event_codec.encode(StopRequested(reason="enough"))
+    said, _ = asyncio.run(told(folder, lambda: spoken(folder, line)))
+    assert said == {"ok": True, "why": ""}
