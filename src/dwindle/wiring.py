@@ -5,12 +5,25 @@ Each is imported when it is first needed: a command that reads a graph plan neve
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dwindle.kernel.model import Control, Plan, PlanKind, RunStatus, Status, StopCode
 from dwindle.kernel.problem import Problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dwindle.adapters.checks.mechanical import CheckSettings
+    from dwindle.adapters.formats.config_file import ReadSettings
+    from dwindle.adapters.formats.config_settings import Settings
+    from dwindle.adapters.formats.draft_plan import Draft
+    from dwindle.adapters.workspaces.furnish import Setup
+    from dwindle.adapters.workspaces.repository import Repository
+    from dwindle.ports.process import Containment
+    from dwindle.runner.alignment import Surroundings
 
 PLAN_FILES: Final[Mapping[PlanKind, str]] = {
     PlanKind.GRAPH: ".claude/aot-loop-state.md",
@@ -101,3 +114,107 @@ def _too_many(nodes: int, most: int) -> Problem:
         hint="no further node can be added",
         warning=True,
     )
+
+
+# --- settings and alignment ----------------------------------------------------------------------
+
+SETTINGS_FILE: Final = ".runner/config.toml"
+"""Where a repository keeps what its people set."""
+
+
+def settings_for(root: Path, overrides: Mapping[str, object] | None = None) -> ReadSettings:
+    """The settings of a repository: command line, then file, then defaults."""
+    from dwindle.adapters.formats.config_file import read_settings  # noqa: PLC0415
+
+    try:
+        data = (root / SETTINGS_FILE).read_bytes()
+    except FileNotFoundError:
+        data = None
+    return read_settings(data, overrides)
+
+
+def load_draft(data: bytes) -> tuple[Draft, tuple[Problem, ...]]:
+    """Read a draft for alignment and judge it; every problem and warning, by line."""
+    from dwindle.adapters.formats.draft_plan import decode_draft  # noqa: PLC0415
+    from dwindle.kernel.problems import validate  # noqa: PLC0415
+
+    draft = decode_draft(data)
+    return draft, draft.judged(() if draft.readable is None else validate(draft.readable))
+
+
+def surroundings(repository: Repository, settings: Settings) -> Surroundings:
+    """What alignment uses: git, a fresh checkout, contained checks."""
+    from dwindle.adapters.checks.mechanical import MechanicalChecks  # noqa: PLC0415
+    from dwindle.adapters.workspaces.checkouts import Checkouts  # noqa: PLC0415
+    from dwindle.adapters.workspaces.furnish import Furnishing  # noqa: PLC0415
+    from dwindle.adapters.workspaces.ground import GitGround  # noqa: PLC0415
+    from dwindle.runner.alignment import Surroundings  # noqa: PLC0415
+    from dwindle.runner.pins import pins_of  # noqa: PLC0415
+
+    containment = containment_for(settings, repository)
+    furnishing = Furnishing(
+        checkout=repository.checkout,
+        share=settings.workspace.share,
+        setup=setup_for(settings, containment),
+    )
+    return Surroundings(
+        ground=GitGround(repository),
+        checkouts=Checkouts(repository=repository, aligned="", pins=(), furnishing=furnishing),
+        runner=MechanicalChecks(containment, check_settings(settings)),
+        pins_of=pins_of,
+    )
+
+
+def containment_for(settings: Settings, repository: Repository | None = None) -> Containment:
+    """The strongest that works here; of the repository, history and what is shared are seen."""
+    from dwindle.adapters.containment.bare import Bare  # noqa: PLC0415
+    from dwindle.adapters.containment.choice import choose  # noqa: PLC0415
+    from dwindle.adapters.containment.showing import Showing  # noqa: PLC0415
+
+    found = choose() if settings.sandbox.enabled else Bare()
+    if repository is None:
+        return found
+    shared = (repository.checkout / name for name in settings.workspace.share)
+    return Showing(found, (repository.common, *shared))
+
+
+def check_settings(settings: Settings) -> CheckSettings:
+    from pathlib import Path  # noqa: PLC0415 - `status` does without
+
+    from dwindle.adapters.checks.mechanical import CheckSettings  # noqa: PLC0415
+
+    sandbox = settings.sandbox
+    return CheckSettings(
+        timeout_seconds=float(settings.limits.check_timeout_seconds),
+        network=sandbox.network,
+        environment={name: os.environ[name] for name in sandbox.env if name in os.environ},
+        output_bytes=settings.limits.output_bytes,
+        writable=tuple(Path(path).expanduser() for path in sandbox.writable),
+    )
+
+
+def setup_for(settings: Settings, containment: Containment) -> Setup | None:
+    """Makes a fresh tree ready to work in, as `[workspace] setup` says."""
+    from dwindle.ports.process import Command  # noqa: PLC0415
+    from dwindle.ports.workspace import WorkspaceFailed  # noqa: PLC0415
+
+    if not settings.workspace.setup:
+        return None
+    checks = check_settings(settings)
+
+    async def set_up(tree: Path) -> None:
+        ended = await containment.run(
+            Command(
+                argv=settings.workspace.setup,
+                cwd=tree,
+                environment=checks.environment,
+                writable=(tree, *checks.writable),
+                network=checks.network,
+            )
+        )
+        if not ended.is_clean:
+            how = ended.error or ("it took too long" if ended.timed_out else "")
+            said = how or ended.stderr.text() or ended.stdout.text()
+            raise WorkspaceFailed("[workspace] setup failed", said)
+
+    return set_up

@@ -132,6 +132,8 @@ class Loop:
 
     async def _act(self, decision: Decision) -> bool:
         """Do what was decided; False if nothing of it changed the plan by itself."""
+        # All at once: saving what one of them has made must not let the others run on.
+        await self._crew.end(tuple(a.atom for a in decision.actions if isinstance(a, Kill)))
         changed = False
         for action in decision.actions:
             changed = await self._do(action) or changed

@@ -134,10 +134,8 @@ def _is_done_by(action: Action, event: Event) -> bool:  # the loop's table, read
 
 
 def _name(event: Event) -> str:
-    about = [
-        str(getattr(event, name)) for name in ("group", "atom", "code") if hasattr(event, name)
-    ]
-    return f"{type(event).__name__} ({', '.join(filter(None, about)) or 'no atom'})"
+    about = [str(getattr(event, name, "")) for name in ("group", "atom", "role", "code")]
+    return " ".join([type(event).__name__, *filter(None, about)])
 
 
 def _wish(action: Action) -> str:

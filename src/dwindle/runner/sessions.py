@@ -7,6 +7,7 @@ record.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -28,6 +29,9 @@ from dwindle.runner.judgement import Judge
 from dwindle.runner.orders import order_json, order_to_judge
 from dwindle.runner.prompt import prompt_for
 from dwindle.runner.verification import Jury, Round, verify
+
+REPORT_BYTES = (1 << 20) + 1
+"""A longer report is refused; this much of it shows that it was too long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +129,9 @@ def _prepared(place: Place, folder: Path, order: WorkOrder) -> None:
 
 
 def _kept(place: Place, folder: Path) -> None:
-    """Keep the report, whatever it is, and give the outbox up."""
-    if place.report.is_file() and not place.report.is_symlink():
-        shutil.copyfile(place.report, folder / "report.json")
+    """Keep the report, whatever it is but no more than could be read of it; give the outbox up."""
+    with contextlib.suppress(OSError):
+        if place.report.is_file() and not place.report.is_symlink():
+            with place.report.open("rb") as report:
+                (folder / "report.json").write_bytes(report.read(REPORT_BYTES))
     shutil.rmtree(place.outbox, ignore_errors=True)

@@ -1,0 +1,98 @@
+"""Containment by bubblewrap: nobody gets away, and files are read-only but for what is named.
+
+bwrap makes namespaces for users, processes and IPC. `--die-with-parent` ties each process to the
+one above: if we are killed, bwrap is, then process 1, then everybody. The user namespace is there
+for root as well: only inside of one are capabilities worthless outside, and root with its
+capabilities could mount everything writable again. Further user namespaces are forbidden, because
+in one of those a program would have all capabilities again.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from dwindle.adapters.containment.environment import environment
+from dwindle.adapters.containment.missing import missing_program
+from dwindle.adapters.containment.mounts import MissingFolder, mounts, toolchains
+from dwindle.adapters.containment.namespace import PROCESS_1, Namespace
+from dwindle.adapters.containment.program import Watch, run_program
+from dwindle.ports.process import Command, Ended, Strength
+
+TMP_BYTES = 4 << 30
+"""The most that /tmp, and HOME, may hold: it is memory."""
+
+
+class Bubblewrap:
+    """PID, IPC and user namespaces; files restricted."""
+
+    strength = Strength.STRONG
+    mechanism = "bubblewrap"
+
+    def __init__(self, *, program: str, mark: str = "", home: Path | None = None) -> None:
+        self._program = program
+        self._mark = mark
+        self._home = home
+        if home is None and (named := os.environ.get("HOME")):
+            self._home = Path(named)
+        self._tools = toolchains(self._home, os.environ.get("PATH", os.defpath))
+
+    def describe(self) -> str:
+        return (
+            f"contained by {_version(self._program)}: every process ends with its session, even "
+            "if the runner is killed; files are read-only but for the session's own folders, HOME "
+            "and /tmp are private"
+        )
+
+    def argv(self, command: Command) -> list[str]:
+        """The whole command line. Raises MissingFolder."""
+        can = _options(self._program)
+        return [
+            self._program,
+            *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-cgroup-try"),
+            *(() if command.network else ("--unshare-net",)),
+            *("--die-with-parent", "--new-session", "--cap-drop", "ALL"),
+            *(("--disable-userns",) if "--disable-userns" in can else ()),
+            *mounts(
+                command,
+                home=self._home,
+                tools=self._tools,
+                size=("--size", str(TMP_BYTES)) if "--size" in can else (),
+            ),
+            *("--as-pid-1", "--"),
+            *PROCESS_1,
+            *command.argv,
+        ]
+
+    def environment(self, command: Command) -> dict[str, str]:
+        return environment(command.environment, self._mark)
+
+    async def run(self, command: Command, watch: Watch | None = None) -> Ended:
+        try:
+            argv = self.argv(command)
+        except (MissingFolder, OSError, ValueError) as problem:
+            return Ended(error=str(problem))
+        variables = self.environment(command)
+        if missing := missing_program(command, variables):
+            return Ended(error=missing)
+        return await run_program(command, watch, Namespace(argv, variables))
+
+
+@cache
+def _options(program: str) -> frozenset[str]:
+    return frozenset(_output(program, "--help").replace(",", " ").split())
+
+
+@cache
+def _version(program: str) -> str:
+    return _output(program, "--version").strip() or "bubblewrap"
+
+
+def _output(*argv: str) -> str:
+    try:
+        done = subprocess.run(argv, capture_output=True, timeout=5, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return (done.stdout + done.stderr).decode("utf-8", "replace")

@@ -1,0 +1,60 @@
+"""Containment by `unshare`, where bubblewrap is missing: nobody gets away, files are as they are.
+
+The chain is: setpriv (asks the kernel to kill it when we die, and becomes) unshare (makes the
+namespaces, asks the same for its child) -> setpriv (gives up all privileges for good, and becomes)
+the shell that is process 1 -> the program. Without the first link everything would outlive a killed
+runner.
+
+The user namespace, for root too, takes away what could undo the PID namespace: with capabilities
+one could unmount the new /proc and enter the namespaces of processes found in the old one.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dwindle.adapters.containment.environment import environment
+from dwindle.adapters.containment.missing import missing_program
+from dwindle.adapters.containment.namespace import PROCESS_1, Namespace
+from dwindle.adapters.containment.program import Watch, run_program
+from dwindle.ports.process import Command, Ended, Strength
+
+
+class Unshare:
+    """PID and user namespaces; files not restricted."""
+
+    strength = Strength.STRONG
+    mechanism = "unshare (files not restricted)"
+
+    def __init__(self, *, program: str, setpriv: str, mark: str = "") -> None:
+        self._program = program
+        self._setpriv = setpriv
+        self._mark = mark
+
+    def describe(self) -> str:
+        return (
+            "contained by unshare: every process ends with its session, even if the runner is "
+            "killed; but files are NOT restricted: whatever this user may write, it may write"
+        )
+
+    def argv(self, command: Command) -> list[str]:
+        # Only root keeps capabilities in a user namespace; others could not even drop them.
+        dropped = ("--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
+        return [
+            *(self._setpriv, "--pdeathsig", "KILL"),
+            *(self._program, "--user", "--map-current-user", "--pid", "--ipc", "--mount-proc"),
+            *(() if command.network else ("--net",)),
+            *("--fork", "--kill-child=KILL"),
+            *(self._setpriv, "--no-new-privs", *dropped),
+            *PROCESS_1,
+            *command.argv,
+        ]
+
+    def environment(self, command: Command) -> dict[str, str]:
+        return environment(command.environment, self._mark)
+
+    async def run(self, command: Command, watch: Watch | None = None) -> Ended:
+        variables = self.environment(command)
+        if problem := missing_program(command, variables):
+            return Ended(error=problem)
+        return await run_program(command, watch, Namespace(self.argv(command), variables))

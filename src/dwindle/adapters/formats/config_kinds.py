@@ -1,0 +1,153 @@
+"""What may stand behind a key of the settings: how it is called, and how it is read.
+
+A kind names itself in messages and in the documentation, so that the two cannot drift apart. The
+values come from TOML: a truth value is no number here, and nothing is coerced.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+SHELL: Final = ("sh", "-c")
+"""What runs a command that was given as one text."""
+VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+SHOWN: Final = 60
+
+
+class Unfit(Exception):
+    """A value that is not of the kind asked for."""
+
+    def __init__(self, what: str, hint: str = "") -> None:
+        super().__init__(what, hint)
+        self.what = what
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of value."""
+
+    name: str
+    """For messages and for the documentation: what one may write."""
+    read: Callable[[object], Any]
+    """Gives the value that the settings hold, or raises Unfit."""
+
+
+class Backend(StrEnum):
+    """Which adapter drives an agent."""
+
+    COMMAND = "command"
+    SCRIPTED = "scripted"
+    CLAUDE = "claude"
+    CODEX = "codex"
+
+
+def shown(value: object) -> str:
+    """A value in a message, however long or odd it is."""
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list):
+        return "a list"
+    text = ascii(value) if isinstance(value, str) else str(value)
+    text = {"True": "true", "False": "false"}.get(text, text)
+    return text if len(text) <= SHOWN else text[:SHOWN] + "..."
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise Unfit(f"must be true or false, not {shown(value)}")
+    return value
+
+
+def _count(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise Unfit(f"must be a whole number, not {shown(value)}")
+    if value < 1:
+        raise Unfit(f"is {value}, which would allow nothing", "give 1 or more, or leave it out")
+    return value
+
+
+def _amount(value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise Unfit(f"must be a number, not {shown(value)}")
+    if not math.isfinite(value) or value <= 0:
+        raise Unfit(f"is {value}, which is no limit", "give a number above 0, or leave it out")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise Unfit(f"must be text, not {shown(value)}", "put it in double quotes")
+    if not value.strip():
+        raise Unfit("is blank", "leave it out instead")
+    if "\0" in value:
+        raise Unfit("contains a NUL, which no program could be given")
+    return value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise Unfit(f"must be a list of texts, not {shown(value)}", 'for example ["one", "two"]')
+    return tuple(_text(entry) for entry in value)
+
+
+def _command(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (*SHELL, _text(value))
+    if not isinstance(value, list):
+        what = f"must be a text for the shell or a list of words, not {shown(value)}"
+        raise Unfit(what, 'for example "make test" or ["make", "test"]')
+    if not value:
+        raise Unfit("is an empty list", "name a program, or leave it out")
+    program, *words = value
+    for word in words:
+        if not isinstance(word, str):
+            raise Unfit(f"has a word that is not text: {shown(word)}", "put it in double quotes")
+        if "\0" in word:
+            raise Unfit("contains a NUL, which no program could be given")
+    return (_text(program), *words)
+
+
+def _inside(value: object) -> tuple[str, ...]:
+    """Paths that stay within the repository."""
+    paths = _texts(value)
+    for path in paths:
+        parts = PurePosixPath(path).parts
+        if path.startswith("/") or ".." in parts or not parts:
+            raise Unfit(f"{shown(path)} leads out of the repository", "name a path inside it")
+        if parts[0] == ".git":
+            raise Unfit(f"{shown(path)} belongs to git", "name another path")
+    return paths
+
+
+def _variables(value: object) -> tuple[str, ...]:
+    names = _texts(value)
+    for name in names:
+        if not VARIABLE.fullmatch(name):
+            what = f"{shown(name)} is no name of a variable"
+            raise Unfit(what, "names only; the values are those of the runner")
+    return names
+
+
+def _backend(value: object) -> Backend:
+    names = [str(backend) for backend in Backend]
+    if value not in names:
+        raise Unfit(f"must be one of {', '.join(names)}, not {shown(value)}")
+    return Backend(str(value))
+
+
+FLAG: Final = Kind("true or false", _flag)
+COUNT: Final = Kind("whole number, 1 or more", _count)
+AMOUNT: Final = Kind("number above 0", _amount)
+TEXT: Final = Kind("text", _text)
+TEXTS: Final = Kind("list of texts", _texts)
+COMMAND: Final = Kind("text or list of words", _command)
+INSIDE: Final = Kind("list of paths in the repository", _inside)
+VARIABLES: Final = Kind("list of names", _variables)
+BACKEND: Final = Kind(" or ".join(f'"{backend}"' for backend in Backend), _backend)

@@ -1,0 +1,95 @@
+"""What a person may set, in `.runner/config.toml` or on the command line.
+
+Limits of a graph plan stand in the plan itself, because they are part of what was agreed on; what
+stands here is how this machine goes about it, and the limits of a tree, whose file has no room for
+them. `docs/settings.md` describes every key; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, get_type_hints
+
+from dwindle.adapters.formats import config_kinds as kinds
+from dwindle.adapters.formats.config_kinds import Backend, Kind
+
+
+def kinds_of(shape: type[Any]) -> dict[str, Kind]:
+    """The keys of a table, and what may stand behind each."""
+    hints = get_type_hints(shape, include_extras=True)
+    return {name: hint.__metadata__[0] for name, hint in hints.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings:
+    """Who does the work of one role."""
+
+    backend: Annotated[Backend | None, kinds.BACKEND] = None
+    """None: nobody."""
+    command: Annotated[tuple[str, ...], kinds.COMMAND] = ()
+    model: Annotated[str | None, kinds.TEXT] = None
+    script: Annotated[str | None, kinds.TEXT] = None
+    timeout_seconds: Annotated[int | None, kinds.COUNT] = None
+    """None: what the plan says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentsSettings:
+    """The four roles."""
+
+    worker: AgentSettings = field(default_factory=AgentSettings)
+    probe: AgentSettings = field(default_factory=AgentSettings)
+    verifier: AgentSettings = field(default_factory=AgentSettings)
+    planner: AgentSettings = field(default_factory=AgentSettings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardSettings:
+    """What must be green before anything of a tree counts as done."""
+
+    command: Annotated[tuple[str, ...], kinds.COMMAND] = ("just", "ci")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspaceSettings:
+    """What a fresh work tree needs."""
+
+    setup: Annotated[tuple[str, ...], kinds.COMMAND] = ()
+    share: Annotated[tuple[str, ...], kinds.INSIDE] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitSettings:
+    """Bounds that no plan file holds."""
+
+    max_iterations: Annotated[int, kinds.COUNT] = 50
+    max_nodes: Annotated[int, kinds.COUNT] = 200
+    max_attempts: Annotated[int, kinds.COUNT] = 3
+    iteration_timeout_seconds: Annotated[int, kinds.COUNT] = 1800
+    max_wall_seconds: Annotated[int, kinds.COUNT] = 86400
+    max_tokens: Annotated[int | None, kinds.COUNT] = None
+    max_cost_usd: Annotated[float | None, kinds.AMOUNT] = None
+    execute_root: Annotated[bool, kinds.FLAG] = False
+    output_bytes: Annotated[int, kinds.COUNT] = 1 << 20
+    check_timeout_seconds: Annotated[int, kinds.COUNT] = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxSettings:
+    """What agents and checks are kept from."""
+
+    enabled: Annotated[bool, kinds.FLAG] = True
+    network: Annotated[bool, kinds.FLAG] = True
+    writable: Annotated[tuple[str, ...], kinds.TEXTS] = ()
+    env: Annotated[tuple[str, ...], kinds.VARIABLES] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything, with defaults for what nobody set."""
+
+    agents: AgentsSettings = field(default_factory=AgentsSettings)
+    guard: GuardSettings = field(default_factory=GuardSettings)
+    workspace: WorkspaceSettings = field(default_factory=WorkspaceSettings)
+    limits: LimitSettings = field(default_factory=LimitSettings)
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)

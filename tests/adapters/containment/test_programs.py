@@ -1,0 +1,308 @@
+"""Starting, feeding, reading and ending programs: the same under every containment."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from tests.adapters.containment.survivors import ADVERSARIES, PYTHON, survivors_after
+
+from dwindle.adapters.containment import Bare
+from dwindle.adapters.containment.choice import DescribedContainment
+from dwindle.ports.process import Captured, Command, Ended
+
+
+def shell(script: str, **more: object) -> Command:
+    return replace(Command(argv=("/bin/sh", "-c", script), cwd=Path("/")), **more)  # type: ignore[arg-type]
+
+
+def run(
+    containment: DescribedContainment,
+    command: Command,
+    watch: Callable[[bytes], str | None] | None = None,
+) -> Ended:
+    """How it ended, without how long it took."""
+    ended = asyncio.run(containment.run(command, watch))
+    assert ended.seconds >= 0
+    return replace(ended, seconds=0.0)
+
+
+def whole(text: bytes) -> Captured:
+    return Captured(head=text, size=len(text))
+
+
+# --- ends ----------------------------------------------------------------------------------------
+
+
+def test_a_program_ends_with_a_code(any_containment: DescribedContainment) -> None:
+    ended = run(any_containment, shell("echo out; echo err >&2; exit 3"))
+    assert ended == Ended(exit_code=3, stdout=whole(b"out\n"), stderr=whole(b"err\n"))
+
+
+def test_a_program_ends_by_a_signal(any_containment: DescribedContainment) -> None:
+    ended = run(any_containment, shell("kill -USR2 $$"))
+    assert (ended.exit_code, ended.signal, ended.error) == (None, 12, "")
+
+
+def test_a_program_can_abort(any_containment: DescribedContainment) -> None:
+    """As process 1 of a namespace it could not."""
+    ended = run(any_containment, shell("ulimit -c 0; kill -ABRT $$; echo still here"))
+    assert (ended.signal, ended.stdout) == (6, whole(b""))
+
+
+def test_a_program_that_is_asked_to_end_may_say_goodbye(
+    any_containment: DescribedContainment,
+) -> None:
+    script = "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.01; done"
+    ended = run(any_containment, shell(script, timeout_seconds=0.5))
+    assert (ended.exit_code, ended.timed_out) == (None, True)
+    assert ended.stdout == whole(b"up\nbye\n")
+
+
+def test_a_program_that_does_not_listen_is_killed(any_containment: DescribedContainment) -> None:
+    began = time.monotonic()
+    ended = run(any_containment, shell("trap '' TERM; echo up; sleep 20", timeout_seconds=0.5))
+    assert time.monotonic() - began < 1.5
+    assert (ended.exit_code, ended.timed_out, ended.stdout) == (None, True, whole(b"up\n"))
+
+
+# --- what never begins ---------------------------------------------------------------------------
+
+
+def missing(name: str) -> Ended:
+    return Ended(error=f"{name}: No such file or directory")
+
+
+def test_a_missing_program_is_an_error(any_containment: DescribedContainment) -> None:
+    ended = run(any_containment, Command(argv=("no-such-program", "-x"), cwd=Path("/")))
+    assert replace(ended, stderr=Captured()) == missing("no-such-program")
+
+
+def test_a_missing_folder_is_an_error(
+    any_containment: DescribedContainment, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    assert run(any_containment, shell("true", cwd=gone)) == missing(str(gone))
+
+
+def test_a_program_without_permission_is_an_error(
+    any_containment: DescribedContainment, tmp_path: Path
+) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n")
+    ended = run(any_containment, Command(argv=(str(program),), cwd=tmp_path))
+    assert replace(ended, stderr=Captured()) == Ended(error=f"{program}: Permission denied")
+
+
+def test_too_long_a_command_line_is_an_error(any_containment: DescribedContainment) -> None:
+    ended = run(any_containment, Command(argv=("/bin/true", "x" * 3_000_000), cwd=Path("/")))
+    assert ended.error.endswith(": Argument list too long")
+
+
+def test_no_program_at_all_is_an_error(any_containment: DescribedContainment) -> None:
+    ended = run(any_containment, Command(argv=(), cwd=Path("/")))
+    assert ended == Ended(error="there is no program to run")
+
+
+def test_a_word_that_no_command_line_can_hold_is_an_error(
+    any_containment: DescribedContainment,
+) -> None:
+    ended = run(any_containment, Command(argv=("/bin/echo", "a\0b"), cwd=Path("/")))
+    assert ended == Ended(error="embedded null byte")
+
+
+def test_a_log_that_cannot_be_written_is_an_error(
+    any_containment: DescribedContainment, tmp_path: Path
+) -> None:
+    log = tmp_path / "gone" / "session.log"
+    ended = run(any_containment, shell("echo began >&2", log=log))
+    assert ended == Ended(error=f"the log cannot be written: {log}: No such file or directory")
+
+
+@pytest.mark.parametrize("name", ["subreaper", "bare"])
+def test_a_network_that_cannot_be_taken_away_is_an_error(
+    named: Callable[[str], DescribedContainment], name: str
+) -> None:
+    ended = run(named(name), shell("true", network=False))
+    assert ended == Ended(error="the network cannot be taken away under this containment")
+
+
+def test_running_out_of_descriptors_is_an_error_and_leaves_nothing(token: str) -> None:
+    """At any point of the start."""
+    held: list[int] = []
+
+    async def story() -> list[Ended]:
+        ended = []
+        for spare in range(12):
+            while True:
+                try:
+                    held.append(os.open("/dev/null", os.O_RDONLY))
+                except OSError:
+                    break
+            for _ in range(spare):
+                os.close(held.pop())
+            ended.append(await Bare().run(shell(f"sleep 20; : {token}", timeout_seconds=0.05)))
+        return ended
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
+    try:
+        ended = asyncio.run(story())
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for fd in held:
+            os.close(fd)
+    assert all(e.timed_out or e.error.endswith("Too many open files") for e in ended)
+    assert (ended[0].timed_out, ended[-1].timed_out) == (False, True)
+    assert survivors_after(token, 1.0) == []
+
+
+# --- streams -------------------------------------------------------------------------------------
+
+
+def test_input_larger_than_a_pipe_comes_back_whole(any_containment: DescribedContainment) -> None:
+    text = b"".join(b"%07d\n" % n for n in range(500_000))
+    command = Command(argv=("cat",), cwd=Path("/"), stdin=text, output_bytes=2 * len(text))
+    assert run(any_containment, command) == Ended(exit_code=0, stdout=whole(text))
+
+
+def test_input_that_nobody_reads_holds_nothing_up(any_containment: DescribedContainment) -> None:
+    command = Command(argv=("true",), cwd=Path("/"), stdin=b"x" * 3_000_000)
+    assert run(any_containment, command) == Ended(exit_code=0)
+
+
+def test_without_input_a_program_reads_an_end(any_containment: DescribedContainment) -> None:
+    assert run(any_containment, Command(argv=("cat",), cwd=Path("/"))) == Ended(exit_code=0)
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_flood_is_read_to_its_end_and_kept_in_part(
+    any_containment: DescribedContainment, stream: str
+) -> None:
+    size = 30_000_000
+    text = b"".join(b"%09d\n" % n for n in range(size // 10))
+    command = Command(
+        argv=(PYTHON, "-S", str(ADVERSARIES / "flood.py"), str(size), stream),
+        cwd=Path("/"),
+        output_bytes=1000,
+        readable=(ADVERSARIES,),
+    )
+    kept = Captured(head=text[:500], tail=text[-500:], size=size, digest=sha256(text).hexdigest())
+    assert run(any_containment, command) == Ended(exit_code=0, **{stream: kept})  # type: ignore[arg-type]
+
+
+def test_somebody_who_holds_the_pipe_open_holds_nothing_up(token: str) -> None:
+    script = f"setsid sh -c 'sleep 20; : ' {token} & sleep 0.2; echo done"
+    began = time.monotonic()
+    assert run(Bare(), shell(script)) == Ended(exit_code=0, stdout=whole(b"done\n"))
+    assert time.monotonic() - began < 5.0
+
+
+def test_programs_know_only_what_is_listed_of_our_environment(
+    any_containment: DescribedContainment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GIT_DIR", "PYTHONPATH", "LD_LIBRARY_PATH", "SECRET_TOKEN"):
+        monkeypatch.setenv(name, "ours")
+    monkeypatch.setenv("TZ", "UTC")
+    command = Command(argv=("env",), cwd=Path("/"), environment={"ADDED": "yes", "TERM": "dumb"})
+    lines = run(any_containment, command).stdout.text().splitlines()
+    found = dict(line.split("=", 1) for line in lines)
+    # Our own warden and bwrap may each add one.
+    found = {name: value for name, value in found.items() if name not in {"DWINDLE_WARD", "PWD"}}
+    allowed = {n: os.environ[n] for n in ("PATH", "HOME", "LANG", "USER") if n in os.environ}
+    allowed |= {n: os.environ[n] for n in ("LC_ALL", "TZ") if n in os.environ}
+    assert found == {**allowed, "ADDED": "yes", "TERM": "dumb"}
+
+
+# --- watching ------------------------------------------------------------------------------------
+
+
+def test_a_watcher_sees_each_line_once(any_containment: DescribedContainment) -> None:
+    seen: list[bytes] = []
+    ended = run(any_containment, shell("printf 'a\\n\\nb'; echo no >&2; printf c"), seen.append)
+    assert (seen, ended.error) == ([b"a", b"", b"bc"], "")
+
+
+def test_a_watcher_sees_lines_as_they_come() -> None:
+    at: list[float] = []
+
+    def watch(line: bytes) -> None:
+        del line
+        at.append(time.monotonic())
+
+    run(Bare(), shell("echo a; sleep 0.5; echo b"), watch)
+    assert at[1] - at[0] > 0.4
+
+
+def test_a_word_about_the_last_line_counts_too(any_containment: DescribedContainment) -> None:
+    ended = run(any_containment, shell("printf half"), lambda line: f"{line.decode()} a line")
+    assert ended == Ended(exit_code=0, error="half a line", stdout=whole(b"half"))
+
+
+def test_a_watcher_who_fails_is_heard_after_the_program_is_gone(token: str) -> None:
+    def watch(line: bytes) -> None:
+        raise LookupError(line)
+
+    with pytest.raises(LookupError):
+        run(Bare(), shell(f"echo up; sleep 20; : {token}"), watch)
+    assert survivors_after(token, 1.0) == []
+
+
+def test_what_comes_after_the_word_is_kept_and_not_shown(tmp_path: Path) -> None:
+    seen: list[bytes] = []
+
+    def watch(line: bytes) -> str:
+        seen.append(line)
+        return "enough"
+
+    log = tmp_path / "session.log"
+    loop = "while :; do sleep 0.01; done"  # the shell may say that its sleep was ended
+    script = f"exec 2>/dev/null; trap 'echo bye; exit 0' TERM; echo up; {loop}"
+    ended = run(Bare(), shell(script, log=log), watch)
+    assert ended == Ended(exit_code=0, error="enough", stdout=whole(b"up\nbye\n"))
+    assert (seen, log.read_text()) == ([b"up"], "up\nbye\n")
+
+
+# --- the log -------------------------------------------------------------------------------------
+
+
+def test_the_log_has_both_streams_in_order(
+    any_containment: DescribedContainment, tmp_path: Path
+) -> None:
+    log = tmp_path / "session.log"
+    script = "echo one; sleep 0.1; echo two >&2; sleep 0.1; echo three"
+    run(any_containment, shell(script, log=log))
+    assert log.read_text() == "one\ntwo\nthree\n"
+
+
+def test_the_log_can_be_followed(tmp_path: Path) -> None:
+    """Its head at once; what comes after that within a second."""
+    log = tmp_path / "session.log"
+    script = "echo 0123456789; sleep 0.2; echo abcdefghij; echo klmnopqrst; sleep 1; echo end"
+
+    async def story() -> list[str]:
+        session = asyncio.ensure_future(Bare().run(shell(script, log=log, output_bytes=20)))
+        seen = []
+        for wait in (0.1, 0.9):
+            await asyncio.sleep(wait)
+            seen.append(log.read_text())
+        await session
+        return [*seen, log.read_text()]
+
+    assert asyncio.run(story()) == [
+        "0123456789",
+        "0123456789\n[... 13 bytes left out ...]\nlmnopqrst\n",
+        "0123456789\n[... 17 bytes left out ...]\npqrst\nend\n",
+    ]
+
+
+def test_a_full_disk_ends_the_log_and_not_the_session() -> None:
+    ended = run(Bare(), shell("echo one; sleep 0.1; echo two", log=Path("/dev/full")))
+    assert ended == Ended(exit_code=0, stdout=whole(b"one\ntwo\n"))
