@@ -1,0 +1,140 @@
+"""The repository that a run works on: found, or refused with a sentence that helps."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dwindle.adapters.workspaces.git import Git, environment, run
+from dwindle.ports.workspace import WorkspaceFailed
+
+OLDEST_GIT = (2, 38)
+"""The first with `merge-tree --write-tree`."""
+
+NAME, EMAIL = "Dwindle", "dwindle@localhost"
+
+MADE_BY_US = (
+    "/.runner/worktrees/",
+    "/.runner/journal/",
+    "/.runner/iterations/",
+    "/.runner/*.lock",
+    "/.runner/*.sock",
+)
+"""What a runner makes for itself, as patterns for git."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repository:
+    git: Git
+    """Speaks of the person's checkout, with an identity for commits."""
+    common: Path
+    """Where objects and refs are, shared by all work trees."""
+    checkout: Path
+    """The person's own files: read, and never written but to land."""
+    hollow: tuple[str, ...] = ()
+    """Folders of submodules. They stay empty in our trees, and git does not look into them."""
+
+    @property
+    def trees(self) -> Path:
+        return self.checkout / ".runner" / "worktrees"
+
+    async def commit(self, name: str) -> str:
+        """The full id of a commit, or a refusal that says what was looked for."""
+        said = await self.git.ask("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        if said.code:
+            raise WorkspaceFailed(f"{name} is no commit in {self.checkout}")
+        return said.text
+
+    async def head(self) -> str:
+        """The commit that the person's checkout is at."""
+        return await self.commit("HEAD")
+
+    async def tracked(self, commit: str) -> tuple[str, ...]:
+        """Every regular file in a commit, in git's order."""
+        listed = await self.git.tell("ls-tree", "-r", "-z", "--full-tree", commit)
+        records = (record.partition("\t") for record in listed.lines)
+        return tuple(path for kind, _, path in records if kind.startswith("100"))
+
+    async def submodules(self, commit: str) -> tuple[str, ...]:
+        """The folders where a commit has other repositories."""
+        listed = await self.git.tell("ls-tree", "-r", "-z", "--full-tree", commit)
+        records = (record.partition("\t") for record in listed.lines)
+        return tuple(path for kind, _, path in records if kind.startswith("160000"))
+
+    async def refs(self) -> dict[str, str]:
+        """Every ref and what it points to."""
+        said = await self.git.tell("for-each-ref", "--format=%(refname) %(objectname)")
+        return dict(line.rsplit(" ", 1) for line in os.fsdecode(said.out).splitlines())
+
+    async def is_ancestor(self, older: str, newer: str) -> bool:
+        said = await self.git.ask("merge-base", "--is-ancestor", older, newer)
+        return said.code == 0
+
+    def exclude(self, patterns: Iterable[str]) -> None:
+        """Make git overlook these in every work tree; what is there already stays as it is."""
+        path = self.common / "info" / "exclude"
+        try:
+            path.parent.mkdir(exist_ok=True)
+            before = path.read_text("utf-8", "surrogateescape") if path.exists() else ""
+            known = before.splitlines()
+            missing = [pattern for pattern in patterns if pattern not in known]
+            if missing:
+                gap = "" if not before or before.endswith("\n") else "\n"
+                with path.open("a", encoding="utf-8", errors="surrogateescape") as file:
+                    file.write(gap + "".join(f"{pattern}\n" for pattern in missing))
+        except OSError as error:
+            raise WorkspaceFailed(f"{path}: could not add to it", error.strerror or "") from error
+
+
+async def find(path: Path) -> Repository:
+    """The repository around `path`; raises WorkspaceFailed where no run could work."""
+    _require_folder(path)
+    await _require_recent_git(path)
+    asked = ("--is-bare-repository", "--is-inside-git-dir", "--git-common-dir", "--git-dir")
+    found = await run(
+        ("git", "rev-parse", "--path-format=absolute", *asked), cwd=path, variables=environment()
+    )
+    if found.code:
+        if "not a git repository" in found.err:
+            what = f"{path} is not in a git repository; `git init` and a first commit make it one"
+            raise WorkspaceFailed(what)
+        raise WorkspaceFailed(f"git cannot read the repository at {path}", found.err)
+    bare, inside, common, git_dir = os.fsdecode(found.out).splitlines()
+    if bare == "true":
+        raise WorkspaceFailed(f"{path} is a bare repository: there are no files to work on")
+    if inside == "true":
+        raise WorkspaceFailed(f"{path} is inside of git's own folder; go to the checkout")
+    top = await run(("git", "rev-parse", "--show-toplevel"), cwd=path, variables=environment())
+    checkout = Path(os.fsdecode(top.out).rstrip("\n"))
+    git = Git(git_dir=Path(git_dir), tree=checkout)
+    if (await git.ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}")).code:
+        raise WorkspaceFailed(f"{checkout} has no commit yet; make a first one, then try again")
+    settings = await _settings(git)
+    return Repository(git=git.with_settings(*settings), common=Path(common), checkout=checkout)
+
+
+def _require_folder(path: Path) -> None:
+    if not path.is_dir():
+        raise WorkspaceFailed(f"{path} is not a folder")
+
+
+async def _require_recent_git(path: Path) -> None:
+    said = await run(("git", "version"), cwd=path, variables=environment())
+    numbers = re.search(r"(\d+)\.(\d+)", said.text)
+    if numbers is None or (int(numbers[1]), int(numbers[2])) < OLDEST_GIT:
+        wanted = ".".join(map(str, OLDEST_GIT))
+        raise WorkspaceFailed(f"git {wanted} or newer is needed; this is {said.text!r}")
+
+
+async def _settings(git: Git) -> tuple[str, ...]:
+    """An identity, if the person has none. Also refuses what we could not handle."""
+    said = await git.ask("config", "-z", "--get-regexp", r"^(user\.|extensions\.refstorage)")
+    known = dict(line.partition("\n")[::2] for line in said.lines)
+    if known.get("extensions.refstorage", "files") != "files":
+        raise WorkspaceFailed("refs kept as a reftable are not supported; use the files format")
+    if known.get("user.name") and known.get("user.email"):
+        return ()
+    return (f"user.name={NAME}", f"user.email={EMAIL}")

@@ -1,0 +1,349 @@
+"""Sessions' trees and the branch that their work goes to, in one repository."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, Self, TypeVar
+
+from dwindle.adapters.workspaces.attempts import Attempts, Held
+from dwindle.adapters.workspaces.branch import Branch, open_branch
+from dwindle.adapters.workspaces.checkouts import Checkouts
+from dwindle.adapters.workspaces.furnish import Furnishing, Setup, check_share
+from dwindle.adapters.workspaces.landing import Landed, land
+from dwindle.adapters.workspaces.message import attempts_of, branch_of, message
+from dwindle.adapters.workspaces.presence import be_the_only_one, open_presence
+from dwindle.adapters.workspaces.refs import configuration, moves, watched
+from dwindle.adapters.workspaces.repository import MADE_BY_US, Repository, find
+from dwindle.adapters.workspaces.tree import Note, Tree, known_trees, make, throw_away
+from dwindle.kernel.model import AtomId
+from dwindle.ports.workspace import (
+    Change,
+    Conflict,
+    Integrated,
+    Lease,
+    Trailers,
+    WorkspaceFailed,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Idle:
+    """A tree in the pool; a commit is known where we cleaned it ourselves."""
+
+    tree: Tree
+    commit: str = ""
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _of_the_world(
+    method: Callable[P, Coroutine[Any, Any, T]],
+) -> Callable[P, Coroutine[Any, Any, T]]:
+    """A disk that says no is a failure of the workspace, like a git that does."""
+
+    @wraps(method)
+    async def told(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await method(*args, **kwargs)
+        except OSError as error:
+            what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            raise WorkspaceFailed(what) from error
+
+    return told
+
+
+class GitWorkspace:
+    """The Workspace of one run. Made by `open`; `recover` once, by whoever holds the plan."""
+
+    def __init__(
+        self,
+        branch: Branch,
+        furnishing: Furnishing,
+        checkouts: Checkouts,
+        *,
+        guard_refs: bool = True,
+    ) -> None:
+        self._branch = branch
+        self._repository = branch.repository
+        self._furnishing = furnishing
+        self._checkouts = checkouts
+        self._guard_refs = guard_refs
+        self._idle: list[_Idle] = []
+        self._held: dict[Path, Held] = {}
+        self._moving = asyncio.Lock()
+        """Held while refs of ours move, and while refs are compared."""
+        self._attempts = Attempts(
+            repository=branch.repository, furnishing=furnishing, moving=self._moving
+        )
+
+    @classmethod
+    async def open(  # noqa: PLR0913 - the facts that a run is made of
+        cls,
+        repository: Path,
+        *,
+        run: str,
+        aligned: str,
+        pins: Sequence[str] = (),
+        setup: Setup | None = None,
+        share: Sequence[str] = (),
+        checkouts: Path | None = None,
+        guard_refs: bool = True,
+    ) -> Self:
+        """The workspace of a run: its branch and integration tree are made if they are not there.
+
+        `guard_refs` compares all refs before and after each session. It is not needed where a
+        sandbox keeps sessions from writing to `.git`.
+        """
+        found = await find(repository)
+        await check_share(found, tuple(share))
+        presence = open_presence(found.common, run)
+        found = replace(found, git=replace(found.git, held=(presence,)))
+        try:
+            found = replace(found, hollow=await found.submodules(await found.commit(aligned)))
+            furnishing = Furnishing(checkout=found.checkout, share=tuple(share), setup=setup)
+            found.exclude((*MADE_BY_US, *(f"/{name}" for name in furnishing.share)))
+            branch = await open_branch(found, run, aligned)
+            fresh = Checkouts(
+                repository=found,
+                aligned=branch.start,
+                pins=tuple(pins),
+                furnishing=furnishing,
+                folder=checkouts,
+            )
+        except BaseException:
+            os.close(presence)
+            raise
+        return cls(branch, furnishing, fresh, guard_refs=guard_refs)
+
+    def close(self) -> None:
+        """No call after this one. Trees stay as they are, for the next run."""
+        for descriptor in self._repository.git.held:
+            os.close(descriptor)
+
+    @property
+    def repository(self) -> Repository:
+        return self._repository
+
+    @property
+    def shared(self) -> tuple[Path, ...]:
+        """The person's folders that trees lead to; a sandbox must show them, read-only."""
+        return self._furnishing.shared
+
+    # --- leases ---------------------------------------------------------------------------------
+
+    @_of_the_world
+    async def lease(self, session: int) -> Lease:
+        tip = self._branch.tip
+        note = Note(run=self._branch.run, session=session, base=tip)
+        idle = self._idle.pop() if self._idle else None
+        tree = idle.tree if idle else await self._new_tree(tip)
+        tree.hand_out(note)  # from here on, whatever is in the tree is somebody's
+        try:
+            if idle:
+                await self._make_ready(idle, tip)
+            await self._furnishing.furnish(tree, tip)
+            async with self._moving:
+                refs = watched(await self._repository.refs()) if self._guard_refs else {}
+        except BaseException:
+            tree.take_back()
+            self._idle.append(_Idle(tree=tree))
+            raise
+        config = configuration(self._repository)
+        self._held[tree.path] = Held(tree=tree, note=note, refs=refs, configuration=config)
+        return Lease(path=tree.path, base=tip)
+
+    async def _make_ready(self, idle: _Idle, tip: str) -> None:
+        if idle.commit:
+            await idle.tree.advance(idle.commit, tip)
+        else:
+            await self._clean(idle.tree, tip)
+
+    @_of_the_world
+    async def release(self, lease: Lease) -> None:
+        held = self._of(lease)
+        if not held.saved:
+            await self._attempts.keep_unclaimed(held)
+        await self._remove_own_branch(held)
+        del self._held[lease.path]
+        await asyncio.shield(self._to_pool(held.tree))  # half cleaned it would be of no use
+
+    async def _to_pool(self, tree: Tree) -> None:
+        tip = self._branch.tip
+        try:
+            await self._clean(tree, tip)
+        except (WorkspaceFailed, OSError):
+            # Its content was saved before; a tree that does not come clean is worth nothing.
+            await throw_away(tree)
+            return
+        tree.take_back()
+        self._idle.append(_Idle(tree=tree, commit=tip))
+
+    async def _clean(self, tree: Tree, commit: str) -> None:
+        await tree.clean(commit, kept=await self._furnishing.kept(tree))
+
+    async def _new_tree(self, tip: str) -> Tree:
+        number = 1
+        taken = {tree.path for tree in known_trees(self._repository)}
+        while (path := self._repository.trees / f"tree-{number}") in taken or path.exists():
+            number += 1
+        path.mkdir(parents=True)  # ours from now on, also if another lease is under way
+        return await make(self._repository, path, tip)
+
+    def _of(self, lease: Lease) -> Held:
+        try:
+            return self._held[lease.path]
+        except KeyError:
+            raise WorkspaceFailed(f"{lease.path} is not leased to anybody") from None
+
+    # --- what a session did ---------------------------------------------------------------------
+
+    @_of_the_world
+    async def change(self, lease: Lease) -> Change:
+        held = self._of(lease)
+        troubles = await self._troubles(held)
+        if not held.tree.is_there:
+            return Change(paths=(), trouble="; ".join(troubles))
+        try:
+            captured = await (await self._attempts.capture(held)).change()
+        except WorkspaceFailed as error:
+            return Change(paths=(), trouble="; ".join((*troubles, str(error))))
+        return Change(paths=captured.paths, trouble="; ".join((*troubles, *captured.notes)))
+
+    async def _troubles(self, held: Held) -> list[str]:
+        troubles = []
+        if not held.tree.is_there:
+            troubles.append("the work tree was removed or replaced")
+        elif not held.tree.is_linked():
+            troubles.append("the link between the work tree and the repository was broken")
+        head = held.tree.head()
+        base = held.note.base
+        if head.startswith("ref:"):
+            troubles.append(f"HEAD was attached to {head.removeprefix('ref:').strip()}")
+        elif not await self._attempts.is_descendant(base, head):
+            troubles.append(f"history was rewritten: HEAD does not descend from {base}")
+        async with self._moving:
+            troubles += await self._moved_refs(held)
+        return troubles
+
+    async def _moved_refs(self, held: Held) -> list[str]:
+        if not self._guard_refs:
+            return []
+        refs = await self._repository.refs()
+        others = [other.tree.head() for other in self._held.values() if other is not held]
+        explained = {head.removeprefix("ref:").strip() for head in others}
+        troubles = list(moves(self._repository, held.refs, watched(refs), explained))
+        if held.configuration != configuration(self._repository):
+            troubles.append("the configuration of the repository was changed")
+        if (found := refs.get(self._branch.ref)) != self._branch.tip:
+            await self._branch.put_back(found)
+            troubles.append(f"{self._branch.ref} was moved, and was put back")
+        return troubles
+
+    # --- keeping it -----------------------------------------------------------------------------
+
+    @_of_the_world
+    async def integrate(self, lease: Lease, trailers: Trailers) -> Integrated | Conflict:
+        held = self._of(lease)
+        capture = await self._attempts.capture(held)
+        await capture.change()
+        tree = await capture.write()
+
+        async def move() -> Integrated | Conflict:
+            async with self._moving:
+                return await self._branch.integrate(lease.base, tree, message(trailers))
+
+        outcome = await asyncio.shield(move())
+        held.saved = isinstance(outcome, Integrated)
+        return outcome
+
+    @_of_the_world
+    async def set_aside(self, lease: Lease, trailers: Trailers) -> str:
+        held = self._of(lease)
+        ref = await self._attempts.keep(held, trailers)
+        held.saved = True
+        return ref
+
+    async def _remove_own_branch(self, held: Held) -> None:
+        """Of a session that made a branch and went on it: the commits were kept, the name goes."""
+        ref = held.tree.head().removeprefix("ref:").strip()
+        if self._guard_refs and ref.startswith("refs/heads/") and ref not in held.refs:
+            async with self._moving:
+                if watched({ref: ""}):  # no branch of a run, of this one or another
+                    await self._repository.git.ask("update-ref", "-d", ref)
+
+    # --- the branch -----------------------------------------------------------------------------
+
+    async def tip(self) -> str:
+        return self._branch.tip
+
+    async def tree_of(self, commit: str) -> str:
+        said = await self._repository.git.tell("rev-parse", "--verify", f"{commit}^{{tree}}")
+        return said.text.strip()
+
+    async def integrated(self) -> tuple[tuple[AtomId, str], ...]:
+        """Whose commits are on the branch, oldest first: after a crash, the loop compares."""
+        commits = await self._branch.commits()
+        return tuple((one.atom, one.id) for one in commits if one.atom is not None)
+
+    @_of_the_world
+    async def rebuild(self, without: Sequence[AtomId]) -> tuple[AtomId, ...]:
+        async def move() -> tuple[AtomId, ...]:
+            async with self._moving:
+                return await self._branch.rebuild(without)
+
+        return await asyncio.shield(move())
+
+    async def land(self, onto: str | None = None) -> Landed:
+        return await land(self._repository, self._branch.run, onto)
+
+    # --- fresh trees ----------------------------------------------------------------------------
+
+    @_of_the_world
+    async def checkout(self, commit: str) -> Lease:
+        return Lease(path=await self._checkouts.make(commit), base=commit)
+
+    @_of_the_world
+    async def discard(self, lease: Lease) -> None:
+        await self._checkouts.discard(lease.path)
+
+    # --- after a crash --------------------------------------------------------------------------
+
+    @_of_the_world
+    async def recover(self, atoms: Mapping[int, AtomId] | None = None) -> tuple[str, ...]:
+        """Take up the trees that an earlier runner left; save what is in those it had leased.
+
+        `atoms` says whose sessions were in flight, by their numbers. Returns the refs made.
+        """
+        for descriptor in self._repository.git.held:
+            await be_the_only_one(descriptor)
+        self._clear_locks()
+        await self._checkouts.discard_left()
+        kept = []
+        for tree in known_trees(self._repository):
+            if tree.path.parent != self._repository.trees or tree.name.startswith("integration-"):
+                continue
+            note = tree.note()
+            if note is None:
+                self._idle.append(_Idle(tree=tree))
+                continue
+            tree.capture.unlink(missing_ok=True)
+            held = Held(tree=tree, note=note)
+            ref = await self._attempts.keep_unclaimed(held, (atoms or {}).get(note.session))
+            kept += [ref] if ref else []
+            await self._to_pool(tree)
+        return tuple(kept)
+
+    def _clear_locks(self) -> None:
+        """Locks on refs that only we move: whoever left them is dead, for we hold the plan."""
+        common = self._repository.common
+        folder = common / attempts_of(self._branch.run)
+        locks = [*folder.rglob("*.lock"), common / f"{branch_of(self._branch.run)}.lock"]
+        for lock in locks:
+            lock.unlink(missing_ok=True)

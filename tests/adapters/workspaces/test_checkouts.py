@@ -1,0 +1,118 @@
+"""Fresh trees for checks: outside of the repository, and with pins put back."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.adapters.workspaces.places import (
+    FILES,
+    files_in,
+    git,
+    opened,
+    story,
+    trailers,
+    write,
+)
+
+from dwindle.adapters.workspaces.checkouts import touched_pins
+from dwindle.ports.workspace import WorkspaceFailed
+
+
+@story
+async def test_a_fresh_tree_is_outside_and_gone_when_discarded(place: Path) -> None:
+    workspace = await opened(place)
+    fresh = await workspace.checkout(await workspace.tip())
+    assert place not in fresh.path.parents
+    assert files_in(fresh.path) == FILES
+    assert git(fresh.path, "status", "--porcelain", "--ignored") == ""
+    assert git(fresh.path, "rev-parse", "HEAD") == await workspace.tip()
+    before = git(place, "worktree", "list").count("\n")
+    await workspace.discard(fresh)
+    assert not fresh.path.parent.exists()
+    assert git(place, "worktree", "list").count("\n") == before - 1
+
+
+@story
+async def test_pins_are_as_they_were_at_alignment(place: Path) -> None:
+    write(place, {"tests/data/in.txt": "in\n", "check.sh": "exit 1\n", "*.md": "a star\n"})
+    git(place, "add", ".")
+    git(place, "commit", "--quiet", "--message=aligned")
+    workspace = await opened(place, pins=("tests/", "check.sh", "src/app.py", "later.py", "*.md"))
+    lease = await workspace.lease(1)
+    tree = lease.path
+    write(tree, {"tests/test_app.py": "pass\n", "tests/conftest.py": "cheat\n", "*.md": "x\n"})
+    write(
+        tree, {"later.py": "x\n", "README.md": "changed\n", "src/app.py": "x\n", "work.py": "1\n"}
+    )
+    (tree / "tests/data/in.txt").unlink()
+    (tree / "check.sh").unlink()
+    write(tree, {"check.sh/a/folder": "x\n"})
+    await workspace.integrate(lease, trailers("A1"))
+    fresh = await workspace.checkout(await workspace.tip())
+    assert files_in(fresh.path) == FILES | {
+        "tests/data/in.txt": "in\n",
+        "check.sh": "exit 1\n",
+        "*.md": "a star\n",
+        "README.md": "changed\n",
+        "work.py": "1\n",
+    }
+    assert git(fresh.path, "rev-parse", "HEAD") == await workspace.tip()
+    assert git(fresh.path, "diff", "--name-only") == ""
+
+
+@story
+async def test_no_link_is_followed_to_put_a_pin_back(place: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    workspace = await opened(place, pins=("tests/test_app.py",))
+    lease = await workspace.lease(1)
+    (lease.path / "tests" / "test_app.py").unlink()
+    (lease.path / "tests").rmdir()
+    (lease.path / "tests").symlink_to(outside)
+    await workspace.integrate(lease, trailers("A1"))
+    fresh = await workspace.checkout(await workspace.tip())
+    assert files_in(fresh.path) == FILES
+    assert list(outside.iterdir()) == []
+
+
+@story
+async def test_a_tree_that_cannot_be_set_up_leaves_nothing(place: Path) -> None:
+    async def setup(tree: Path) -> None:
+        raise WorkspaceFailed(f"{tree.name}: no network")
+
+    workspace = await opened(place, setup=setup)
+    before = git(place, "worktree", "list"), sorted(path.name for path in place.parent.iterdir())
+    with pytest.raises(WorkspaceFailed, match="checkout: no network"):
+        await workspace.checkout("HEAD")
+    with pytest.raises(WorkspaceFailed, match="worktree add"):
+        await workspace.checkout("beef")
+    after = git(place, "worktree", "list"), sorted(path.name for path in place.parent.iterdir())
+    assert after == before
+
+
+def process_that_ended() -> int:
+    with subprocess.Popen(["true"]) as process:
+        return process.pid
+
+
+@story
+async def test_what_a_dead_process_left_is_removed_by_the_next(place: Path) -> None:
+    workspace = await opened(place)
+    left, mine = [await workspace.checkout("HEAD") for _ in range(2)]
+    ended = process_that_ended()
+    admin = Path(git(left.path, "rev-parse", "--absolute-git-dir"))
+    (admin / "dwindle-checkout").write_text(f"{ended}\n")
+    await workspace.recover()
+    assert (left.path.exists(), mine.path.exists()) == (False, True)
+
+
+def test_which_paths_touch_a_pin() -> None:
+    paths = ("a.py", "tests", "tests/x.py", "testsuite/x.py", "run/check.sh", "run", "b/run")
+    assert touched_pins(paths, ("tests/", "run/check.sh")) == (
+        "tests",
+        "tests/x.py",
+        "run/check.sh",
+        "run",
+    )
