@@ -26,8 +26,8 @@ $(STAMP): constraints.txt pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
 	@touch $@
 
-demo: $(STAMP)  ## validate and explain the shipped example plans
-	@PATH="$(abspath $(BIN)):$$PATH" sh examples/demo.sh
+demo: $(STAMP)  ## the whole loop on a small repository, with a scripted agent; a few seconds
+	@$(BIN)/dwindle demo
 
 ci: lint types layers cov model-check proof current  ## everything that must hold before a change is merged
 

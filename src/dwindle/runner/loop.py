@@ -49,6 +49,7 @@ from dwindle.kernel.events import (
 from dwindle.kernel.graph import view
 from dwindle.kernel.measure import measure
 from dwindle.kernel.model import ROOT, AtomId, Plan, Role, RunStatus, StopCode
+from dwindle.kernel.pace import begins_iteration
 from dwindle.kernel.shape import subtree
 from dwindle.ports.clock import Clock
 from dwindle.ports.workspace import Workspace
@@ -115,18 +116,20 @@ class Loop:
                     self._record(RunEnded(code=decision.stop.code, reason=decision.stop.reason))
                     return Halted(stop=decision.stop, plan=self.plan)
                 if one_iteration and self._iteration_over(first, decision):
-                    return Halted(stop=None, plan=self.plan)
-                if not await self._act(decision):
+                    if not self.plan.sessions:
+                        return Halted(stop=None, plan=self.plan)
+                    await self._listen()
+                elif not await self._act(decision):
                     await self._listen()
         finally:
             await self._crew.end_all()
             self._ledger.flush()
 
     def _iteration_over(self, first: int, decision: Decision) -> bool:
-        """Nothing of this iteration is left, and going on would begin another."""
+        """Would going on begin another iteration?"""
         begun = self.plan.control.iteration > first
         starting = any(isinstance(a, (Work, Probe)) for a in decision.actions)
-        return begun and starting and not self.plan.sessions
+        return begun and starting and begins_iteration(self.plan)
 
     # --- doing -----------------------------------------------------------------------------------
 

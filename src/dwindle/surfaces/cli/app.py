@@ -20,10 +20,108 @@ A repository keeps its plan in .claude/aot-loop-state.md (a graph) or in
 .runner/tree.json (a tree). Commands look for it here and in the folders above,
 up to the root of the repository."""
 
-AFTERWARDS = """Exit codes: 0, or 2 with the reason on stderr. `dwindle COMMAND --help` says
-more about a command; `dwindle --version` prints the version."""
+AFTERWARDS = """Exit codes: 0, or 2 with the reason on stderr; a run ends with the code of its
+reason. `dwindle COMMAND --help` says more about a command; `dwindle --version`
+prints the version."""
 
 COMMANDS = (
+    (
+        "align",
+        "Agree on what is wanted and how it is checked; write the plan.",
+        (
+            "Asks on a terminal; --from FILE --yes asks nothing. The base case is run once\n"
+            "and should be red. Ends with 0, with 3 if something has not been agreed on,\n"
+            "with 2 for other defects, and with 10 if you leave; then nothing is written."
+        ),
+        ("dwindle align", "dwindle align --from draft.yaml --yes"),
+    ),
+    (
+        "run",
+        "Run the plan: until the base case holds, or for a reason to stop.",
+        (
+            "Agents work in trees of their own; your checkout is not touched. The result is\n"
+            "on the branch runner/<run>. Ends with 0 when the checks hold, else with the\n"
+            "code of the reason (docs/kernel.md). Run again after a stop, it goes on."
+        ),
+        ("dwindle run", "dwindle run --no-sandbox"),
+    ),
+    (
+        "step",
+        "Do one iteration of the run, then rest.",
+        "",
+        ("dwindle step",),
+    ),
+    (
+        "stop",
+        "End the run that is going on; nothing is lost.",
+        "",
+        ('dwindle stop --reason "out of coffee"',),
+    ),
+    (
+        "redirect",
+        "Change direction: goal, atoms, choices, limits, bindings.",
+        (
+            "Says what it would do, then ends what runs and goes on in the new direction.\n"
+            "Each scope of edits costs one of max_redirects."
+        ),
+        (
+            'dwindle redirect --add-atom "Write the manual" --depends-on A3',
+            "dwindle redirect --select token_method=A5 --set max_iterations=40 --yes",
+        ),
+    ),
+    (
+        "verify",
+        "Run the checks of the certificate again; say whether it still holds.",
+        (
+            "In a fresh checkout of the commit that was certified, or of the tip of the\n"
+            "run's branch where there is no certificate. Ends with 0 if it holds, with 1 if\n"
+            "it does not, and changes nothing."
+        ),
+        ("dwindle verify", "dwindle verify --json"),
+    ),
+    (
+        "confirm",
+        "Give your word on what only a person can judge.",
+        (
+            "Without an answer: list what is asked. ITEM may be left out if one question is\n"
+            "open. A no is a failed check; your words are told to whoever mends it."
+        ),
+        (
+            "dwindle confirm",
+            "dwindle confirm yes",
+            'dwindle confirm "The manual reads well" no --words "page 3 is empty"',
+        ),
+    ),
+    (
+        "land",
+        "Bring the result of a run to your branch.",
+        (
+            "Fast-forwards where that is possible, else merges. Nothing is changed where\n"
+            "that would touch uncommitted work, or where both sides changed the same lines."
+        ),
+        ("dwindle land", "dwindle land --onto main"),
+    ),
+    (
+        "log",
+        "Print everything that happened in a run.",
+        "",
+        ("dwindle log", "dwindle log --follow", "dwindle log 01J00000000000000000000000 --json"),
+    ),
+    (
+        "replay",
+        "Decide a run again from its journal; compare the plan byte for byte.",
+        (
+            "Ends with 0 if every decision and every byte is the same, with 1 and the first\n"
+            "difference if not."
+        ),
+        ("dwindle replay", "dwindle replay 01J00000000000000000000000"),
+    ),
+    (
+        "doctor",
+        "Say whether a run could start here, and what is missing.",
+        "Ends with 0 if it could, with 2 if not.",
+        ("dwindle doctor", "dwindle doctor --json"),
+    ),
     (
         "validate",
         "Say everything that is wrong with a plan, at once.",
@@ -57,6 +155,16 @@ COMMANDS = (
         "Print the JSON Schema of a plan file.",
         "A graph plan's schema is that of its front matter.",
         ("dwindle schema graph", "dwindle schema tree > tree.schema.json"),
+    ),
+    (
+        "demo",
+        "Show the whole loop on a small repository, with a scripted agent.",
+        (
+            "A few seconds; needs nothing but git. The repository is made in a temporary\n"
+            "folder and removed afterwards, unless --dir says where to leave it. Ends with 0\n"
+            "if the run was completed and landed, else with 1."
+        ),
+        ("dwindle demo", "dwindle demo --dir till"),
     ),
 )
 

@@ -1,0 +1,97 @@
+"""dwindle land: what a run made, on the person's branch, because they asked for it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from dwindle.adapters.disk import DirectoryLock, Locked
+from dwindle.adapters.workspaces.landing import How, Landed, LandRefused
+from dwindle.adapters.workspaces.landing import land as landed
+from dwindle.adapters.workspaces.message import branch_of
+from dwindle.adapters.workspaces.repository import Repository, find
+from dwindle.kernel.model import EXIT_CODES, Plan, PlanKind, RunStatus, StopCode
+from dwindle.ports.workspace import WorkspaceFailed
+from dwindle.surfaces.cli.output import complain, say
+from dwindle.surfaces.cli.problem_list import sound
+from dwindle.surfaces.cli.text import counted
+from dwindle.surfaces.plan_files import PlanPath
+from dwindle.surfaces.plan_place import PLAN_FILE
+from dwindle.surfaces.refusal import Refused
+
+
+def land(*, onto: str | None = None, even_if_stopped: bool = False) -> int:
+    """Put the branch of the run on yours.
+
+    Args:
+        onto: The branch to land on; the one that is checked out, if left out.
+        even_if_stopped: Land what there is of a run that is not completed.
+    """
+    try:
+        return asyncio.run(_land(Path.cwd(), onto, even_if_stopped=even_if_stopped))
+    except Locked as error:
+        complain(f"dwindle: {error}\n  the run goes on; land when it has ended")
+        return EXIT_CODES[StopCode.LOCKED]
+    except LandRefused as error:
+        listed = "".join(f"\n  {path}" for path in error.paths)
+        raise Refused(f"{error.what}{listed}", hint=_advice(error)) from None
+    except WorkspaceFailed as error:
+        raise Refused(str(error)) from None
+
+
+async def _land(start: Path, onto: str | None, *, even_if_stopped: bool) -> int:
+    repository = await find(start)
+    place = repository.checkout / PLAN_FILE
+    if not place.exists():
+        raise Refused(
+            "there is no plan yet", where=PLAN_FILE, hint="agree on one first: `dwindle align`"
+        )
+    with DirectoryLock(place.parent):
+        plan = sound(PlanPath(str(place), PlanKind.GRAPH)).plan
+        assert plan is not None  # noqa: S101 - `sound` has seen to it
+        run = plan.control.run_id or ""
+        _refuse_unfinished(plan, even_if_stopped=even_if_stopped)
+        count = await _commits(repository, plan, run)
+        return say(_said(run, await landed(repository, run, onto), count))
+
+
+def _refuse_unfinished(plan: Plan, *, even_if_stopped: bool) -> None:
+    status = plan.control.status
+    if status is RunStatus.COMPLETED or even_if_stopped:
+        return
+    because = f": {plan.control.stop_reason}" if plan.control.stop_reason else ""
+    raise Refused(
+        f"the run is {status}, not completed{because}",
+        where=PLAN_FILE,
+        hint="`dwindle run` goes on; --even-if-stopped lands what there is",
+    )
+
+
+async def _commits(repository: Repository, plan: Plan, run: str) -> int:
+    """How many the run has put on its branch; refused if none."""
+    git, ref = repository.git, branch_of(run)
+    known = run and (await git.ask("show-ref", "--verify", "--quiet", ref)).code == 0
+    base = plan.control.aligned.commit if plan.control.aligned else ""
+    count = 0
+    if known and base:
+        count = int((await git.tell("rev-list", "--count", f"{base}..{ref}")).text)
+    if not count:
+        raise Refused("there is nothing to land: the run has put nothing on a branch")
+    return count
+
+
+def _said(run: str, done: Landed, count: int) -> str:
+    if done.how is How.ALREADY:
+        return f"{done.branch} has all of runner/{run} already"
+    what = f"{counted(count, 'commit')} of runner/{run}"
+    return f"landed {what} on {done.branch}: {done.how} to {done.commit}"
+
+
+def _advice(error: LandRefused) -> str:
+    if "uncommitted" in error.what:
+        return "commit or stash them, then land again; nothing was changed"
+    if "detached" in error.what:
+        return "for example: dwindle land --onto main"
+    if error.paths:
+        return "merge the branch by hand where they differ; nothing was changed"
+    return ""

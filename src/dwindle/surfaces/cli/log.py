@@ -1,0 +1,67 @@
+"""dwindle log: everything that happened in a run, one line for each event."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from dwindle.adapters.journals.jsonl import JournalDamaged, path_of
+from dwindle.kernel.events import RunEnded
+from dwindle.kernel.model import EXIT_CODES, StopCode
+from dwindle.surfaces.cli.output import complain, say
+from dwindle.surfaces.history import History, event_text, history, root_of_here, run_named
+from dwindle.surfaces.plan_place import JOURNALS
+
+POLL = 0.2
+"""Seconds between two looks at a journal that is followed."""
+
+
+def log(run: str | None = None, /, *, json: bool = False, follow: bool = False) -> int:
+    """Print the journal of a run.
+
+    Args:
+        run: The id of the run; that of the plan, if left out.
+        json: Print the events as they stand in the journal, one object per line.
+        follow: Go on printing until the run ends; Ctrl-C leaves.
+    """
+    root = root_of_here()
+    named = run_named(root, run)
+    if json:
+        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    try:
+        seen = _printed(history(root, named), 0, json=json)
+        while follow and not _has_ended(seen) and not _reader_left():
+            time.sleep(POLL)
+            if path_of(root / JOURNALS, named).stat().st_size != seen.content.size:
+                seen = _printed(history(root, named), seen.last, json=json)
+    except JournalDamaged as error:
+        complain(f"dwindle: {error}\n  somebody else changed it, so nothing in it is trusted")
+        return EXIT_CODES[StopCode.IO_ERROR]
+    if seen.content.torn:
+        complain("dwindle: the last line is unfinished; it was never acknowledged")
+    return 0
+
+
+def _printed(seen: History, after: int, *, json: bool) -> History:
+    if json:
+        lines = list(seen.lines(after))
+    else:
+        lines = [event_text(number, event) for number, event in seen.events(after)]
+    if lines:
+        say("\n".join(lines))
+    return seen
+
+
+def _has_ended(seen: History) -> bool:
+    last = [event for _, event in seen.events(seen.last - 1)]
+    return bool(last) and isinstance(last[-1], RunEnded)
+
+
+def _reader_left() -> bool:
+    """What nobody reads any more goes to the null device; see `say`."""
+    try:
+        return os.path.samestat(os.fstat(sys.stdout.fileno()), Path(os.devnull).stat())
+    except (OSError, ValueError):
+        return False

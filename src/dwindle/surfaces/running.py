@@ -1,0 +1,299 @@
+"""A run from the outside: take the plan up, put everything together, go on until it rests.
+
+The order matters. The lock comes first, because whoever holds it may mend what a crash left. Then
+the plan and its journal are brought together, what an earlier runner left in its trees is saved,
+commits that were never acknowledged are taken off the branch, and only then is anything started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dwindle import wiring
+from dwindle.adapters.checks.mechanical import MechanicalChecks
+from dwindle.adapters.disk import DirectoryLock, DurableFile, RealDisk
+from dwindle.adapters.formats import graph_plan
+from dwindle.adapters.formats.config_settings import AgentSettings, Settings
+from dwindle.adapters.journals import event_codec
+from dwindle.adapters.workspaces.ground import GitGround
+from dwindle.adapters.workspaces.repository import Repository, find
+from dwindle.adapters.workspaces.workspace import GitWorkspace
+from dwindle.kernel.events import ProbeEnded, Redirected, RunStarted, StopRequested
+from dwindle.kernel.model import Aligned, AtomId, Plan, PlanKind, Role, RunStatus, Status
+from dwindle.kernel.problem import Problem
+from dwindle.ports.agent import Agent
+from dwindle.ports.workspace import WorkspaceFailed
+from dwindle.runner import alignment
+from dwindle.runner.control import Control
+from dwindle.runner.crew import Crew, News
+from dwindle.runner.evidence import Rules
+from dwindle.runner.ledger import Ledger
+from dwindle.runner.loop import Halted, Loop
+from dwindle.runner.pins import pins_of
+from dwindle.runner.redirecting import redirect
+from dwindle.runner.sessions import Sessions
+from dwindle.runner.watching import FileWatch
+from dwindle.surfaces.progress import Progress
+from dwindle.surfaces.refusal import Refused
+from dwindle.surfaces.taken_up import ledger_of
+
+JOURNALS = ".runner/journal"
+LOGS = ".runner/iterations"
+OUTBOXES = ".runner/outbox"
+PLAN_FILE = wiring.PLAN_FILES[PlanKind.GRAPH]
+
+
+class NotReady(Exception):
+    """The plan cannot be run as it is; every problem."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__(problems)
+        self.problems = problems
+
+
+class SystemClock:
+    def now(self) -> str:
+        return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What was asked for on the command line."""
+
+    one_iteration: bool = False
+    sandbox: bool = True
+    run_id: str | None = None
+
+
+async def run(start: Path, wish: Wish, progress: Progress) -> Halted:
+    """Run the graph plan of the repository around `start`."""
+    repository = await find(start)
+    root = repository.checkout
+    read = wiring.settings_for(root, None if wish.sandbox else {"sandbox.enabled": False})
+    if read.settings is None:
+        raise NotReady(read.problems)
+    disk = RealDisk()
+    file = DurableFile(disk, root / PLAN_FILE)
+    if not file.exists():
+        raise Refused(
+            "there is no plan yet",
+            where=PLAN_FILE,
+            hint="agree on one first: `dwindle align`",
+        )
+    with DirectoryLock(file.path.parent):
+        file.sweep()
+        data = file.read()
+        decoded = graph_plan.decode(data)
+        loaded = wiring.load_graph(data)
+        if loaded.plan is None:
+            raise NotReady(loaded.problems)
+        if loaded.plan.control.status is RunStatus.COMPLETED:
+            hint = "a new goal is a new alignment: `dwindle align`"
+            raise Refused("the run is completed", where=PLAN_FILE, hint=hint)
+        repository.exclude(("/.runner/journal/", "/.runner/iterations/", "/.runner/outbox/"))
+        run_id = run_id_of(loaded.plan, wish)
+        ledger = ledger_of(root / JOURNALS, file, decoded.writer(), loaded.plan, run_id)
+        try:
+            return await _run(repository, read.settings, ledger, run_id, wish, progress)
+        finally:
+            ledger.close()
+
+
+def run_id_of(plan: Plan, wish: Wish) -> str:
+    found = plan.control.run_id or wish.run_id
+    return found or alignment.minted(time.time_ns() // 10**6, secrets.token_bytes(10))
+
+
+async def _run(  # noqa: PLR0913, PLR0917 - what a run is put together from
+    repository: Repository,
+    settings: Settings,
+    ledger: Ledger,
+    run_id: str,
+    wish: Wish,
+    progress: Progress,
+) -> Halted:
+    plan = ledger.plan
+    aligned = plan.control.aligned or await _pinned(repository, plan)
+    containment = wiring.containment_for(settings, repository)
+    workspace = await GitWorkspace.open(
+        repository.checkout,
+        run=run_id,
+        aligned=aligned.commit,
+        pins=aligned.pins,
+        setup=wiring.setup_for(settings, containment),
+        share=settings.workspace.share,
+        # Where agents cannot write to .git, whoever moved a ref was the person.
+        guard_refs=containment.mechanism != "bubblewrap",
+    )
+    try:
+        await workspace.recover({s.number: a for a, s in plan.sessions.items()})
+        await _without_unacknowledged(workspace, plan)
+        root = repository.checkout
+        clock = SystemClock()
+        sessions = Sessions(
+            workspace=workspace,
+            containment=containment,
+            checks=MechanicalChecks(containment, wiring.check_settings(settings)),
+            agents=agents_of(settings, root),
+            clock=clock,
+            logs=root / LOGS / run_id,
+            outboxes=root / OUTBOXES,
+            hidden=(root / JOURNALS, (root / PLAN_FILE).parent),
+            rules=Rules(pins=aligned.pins, protected_paths=plan.objective.protected_paths),
+        )
+        crew = Crew(sessions, lambda: ledger.plan)
+        crew.remember(_findings(ledger))
+        watch = FileWatch(
+            root / PLAN_FILE,
+            ledger,
+            lambda content: graph_plan.decode(content).plan,
+            root / LOGS / run_id / "plan-as-found.md",
+        )
+        loop = Loop(ledger, crew, workspace, clock, progress.told, file=watch)
+        loop.begin(RunStarted(run_id=run_id, aligned=aligned))
+        async with Control(root / ".runner", loop.asked, event_codec.decode):
+            with _signals(loop):
+                return await loop.run(one_iteration=wish.one_iteration)
+    finally:
+        workspace.close()
+
+
+async def redirect_at_rest(start: Path, events: Sequence[Redirected]) -> Plan:
+    """Change a plan that nobody runs; its branch follows."""
+    repository = await find(start)
+    root = repository.checkout
+    file = DurableFile(RealDisk(), root / PLAN_FILE)
+    with DirectoryLock(file.path.parent):
+        file.sweep()
+        data = file.read()
+        loaded = wiring.load_graph(data)
+        if loaded.plan is None:
+            raise NotReady(loaded.problems)
+        run_id = run_id_of(loaded.plan, Wish())
+        ledger = ledger_of(
+            root / JOURNALS, file, graph_plan.decode(data).writer(), loaded.plan, run_id
+        )
+        aligned = loaded.plan.control.aligned or await _pinned(repository, loaded.plan)
+        try:
+            workspace = await GitWorkspace.open(root, run=run_id, aligned=aligned.commit)
+            clock = SystemClock()
+
+            async def quiet() -> None:
+                """Nothing runs."""
+
+            def record(event: Redirected) -> None:
+                ledger.record(replace(event, at=clock.now()))
+
+            try:
+                if ledger.plan.control.run_id is None:  # the journal is found by it
+                    ledger.record(RunStarted(run_id=run_id, aligned=aligned, at=clock.now()))
+                for event in events:
+                    await redirect(ledger.plan, event, workspace, quiet, record)
+            finally:
+                workspace.close()
+            return ledger.plan
+        finally:
+            ledger.close()
+
+
+async def _pinned(repository: Repository, plan: Plan) -> Aligned:
+    """A file that nobody aligned is pinned at its first run."""
+    ground = GitGround(repository)
+    commit = await ground.head()
+    if commit is None:
+        raise Refused("there is no commit yet", hint="commit something first")
+    pins = tuple(pins_of(plan.objective, await ground.tracked(commit)))
+    print(f"dwindle: this plan was not aligned; pinned at {commit[:12]}", file=sys.stderr)
+    return Aligned(commit=commit, pins=pins)
+
+
+async def _without_unacknowledged(workspace: GitWorkspace, plan: Plan) -> None:
+    """A commit whose record was never written belongs to no resolved atom: take it off."""
+    on_branch = dict.fromkeys(atom for atom, _ in await workspace.integrated())
+    stray = [
+        a for a in on_branch if a not in plan.atoms or plan.atoms[a].status is not Status.RESOLVED
+    ]
+    lost = await workspace.rebuild(stray) if stray else ()
+    if lost:
+        raise WorkspaceFailed(
+            f"taking unrecorded work off the branch would lose that of {', '.join(lost)}",
+            "the branch as it was is kept under refs/dwindle/attempts",
+        )
+
+
+def _findings(ledger: Ledger) -> dict[AtomId, str]:
+    """What probes said before a restart, read back from the journal."""
+    told = (e for e in ledger.history() if isinstance(e, ProbeEnded))
+    return {event.atom: event.findings for event in told}
+
+
+def agents_of(settings: Settings, root: Path) -> Mapping[Role, Agent]:
+    """The agents that are configured; a role without one has none."""
+    found: dict[Role, Agent] = {}
+    for role in Role:
+        agent = _agent(getattr(settings.agents, role.value), root)
+        if agent is not None:
+            found[role] = agent
+    if Role.WORKER not in found:
+        raise Refused(
+            "no agent is configured",
+            where=wiring.SETTINGS_FILE,
+            hint='for example: [agents]\n  backend = "command"\n  command = ["my-agent"]',
+        )
+    found.setdefault(Role.PROBE, found[Role.WORKER])
+    return found
+
+
+def _agent(chosen: AgentSettings, root: Path) -> Agent | None:
+    from dwindle.adapters.agents.command import CommandAgent  # noqa: PLC0415
+    from dwindle.adapters.agents.scripted import scripted_agent  # noqa: PLC0415
+
+    match chosen.backend:
+        case None:
+            return None
+        case "scripted":
+            return scripted_agent(root / (chosen.script or ".runner/script.yaml"))
+        case "command":
+            return CommandAgent(argv=chosen.command)
+        case _:
+            raise Refused(
+                f"the {chosen.backend} backend is not there yet",
+                where=wiring.SETTINGS_FILE,
+                hint='use backend = "command" with a program that keeps docs/agents.md',
+            )
+
+
+@contextlib.contextmanager
+def _signals(loop: Loop) -> Iterator[None]:
+    """Once: end gracefully. Twice: now."""
+    asked: list[int] = []
+    running = asyncio.get_running_loop()
+    main = asyncio.current_task()
+
+    def stop(name: str) -> None:
+        asked.append(1)
+        if len(asked) > 1 and main is not None:
+            main.cancel()
+            return
+        loop.asked.put_nowait(News(event=StopRequested(reason=f"stopped by {name}")))
+
+    names = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
+    for number, name in names.items():
+        running.add_signal_handler(number, stop, name)
+    try:
+        yield
+    finally:
+        for number in names:
+            running.remove_signal_handler(number)
