@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from dwindle.kernel.events import Event
-from dwindle.kernel.model import EXIT_CODES, RunStatus, Status
+from dwindle.kernel.exit_codes import EXIT_CODES
+from dwindle.kernel.model import RunStatus, Status
 from dwindle.kernel.transitions import ATOM_NEXT, PAYS, REPORTED_BY, RUN_NEXT
 from dwindle.testing.suites import SUITES
 

@@ -18,9 +18,9 @@ from dwindle.kernel.events import (
     StopRequested,
 )
 from dwindle.kernel.events import Interruption as Cause
+from dwindle.kernel.exit_codes import EXIT_CODES
 from dwindle.kernel.measure import measure
 from dwindle.kernel.model import (
-    EXIT_CODES,
     AtomId,
     Binding,
     Control,

@@ -26,7 +26,8 @@ from dwindle.adapters.formats.draft_plan import Draft
 from dwindle.adapters.workspaces import repository as repositories
 from dwindle.adapters.workspaces.furnish import check_share
 from dwindle.adapters.workspaces.repository import Repository
-from dwindle.kernel.model import EXIT_CODES, Plan, StopCode
+from dwindle.kernel.exit_codes import EXIT_CODES
+from dwindle.kernel.model import Plan, StopCode
 from dwindle.kernel.problem import Problem
 from dwindle.ports.store import StoreFailed
 from dwindle.ports.workspace import WorkspaceFailed

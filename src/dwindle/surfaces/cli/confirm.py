@@ -11,7 +11,8 @@ from dwindle.adapters.disk import DurableFile, Locked, RealDisk
 from dwindle.adapters.journals.jsonl import JournalDamaged
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import Confirmed
-from dwindle.kernel.model import EXIT_CODES, Answer, Plan, Question, StopCode
+from dwindle.kernel.exit_codes import EXIT_CODES
+from dwindle.kernel.model import Answer, Plan, Question, StopCode
 from dwindle.ports.store import StoreFailed
 from dwindle.runner.certificate import Certificate, NotACertificate
 from dwindle.runner.certificate_text import certificate_text

@@ -10,7 +10,8 @@ from dwindle.adapters.workspaces.landing import How, Landed, LandRefused
 from dwindle.adapters.workspaces.landing import land as landed
 from dwindle.adapters.workspaces.message import branch_of
 from dwindle.adapters.workspaces.repository import Repository, find
-from dwindle.kernel.model import EXIT_CODES, Plan, PlanKind, RunStatus, StopCode
+from dwindle.kernel.exit_codes import EXIT_CODES
+from dwindle.kernel.model import Plan, PlanKind, RunStatus, StopCode
 from dwindle.ports.workspace import WorkspaceFailed
 from dwindle.surfaces.cli.output import complain, say
 from dwindle.surfaces.cli.problem_list import sound

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from dwindle.adapters.journals.jsonl import JournalDamaged, path_of
 from dwindle.kernel.events import RunEnded
-from dwindle.kernel.model import EXIT_CODES, StopCode
+from dwindle.kernel.exit_codes import EXIT_CODES
+from dwindle.kernel.model import StopCode
 from dwindle.surfaces.cli.output import complain, say
 from dwindle.surfaces.history import History, event_text, history, root_of_here, run_named
 from dwindle.surfaces.plan_place import JOURNALS

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from dwindle.adapters.disk import Locked
 from dwindle.adapters.journals.jsonl import JournalDamaged
-from dwindle.kernel.model import EXIT_CODES, StopCode
+from dwindle.kernel.exit_codes import EXIT_CODES
+from dwindle.kernel.model import StopCode
 from dwindle.ports.store import StoreFailed
 from dwindle.ports.workspace import WorkspaceFailed
 from dwindle.runner.ledger import EditedByHand, OutOfStep

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from dwindle.kernel.exit_codes import EXIT_CODES
 from dwindle.kernel.graph import view
 from dwindle.kernel.measure import gauge, measure, session_bound
-from dwindle.kernel.model import EXIT_CODES, ROOT, AtomId, Plan, PlanKind, RunStatus, Status
+from dwindle.kernel.model import ROOT, AtomId, Plan, PlanKind, RunStatus, Status
 from dwindle.surfaces.cli.output import say
 from dwindle.surfaces.cli.problem_list import problem_json, problem_lines, sound
 from dwindle.surfaces.cli.text import WIDTH, as_json, counted, listed, one_line, painted, row
