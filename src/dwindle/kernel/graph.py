@@ -129,24 +129,29 @@ def is_startable(shape: Shape, unmet: Mapping[str, int], atom: str) -> bool:
 # --- building a view in one sweep --------------------------------------------------------------
 
 
-def _standing(plan: Plan, shape: Shape) -> tuple[set[str], set[str], set[str]]:
-    """Which nodes are live, buried, racing: walked from the root, through selected choices."""
-    live: set[str] = set()
+def _standing(  # noqa: C901 - three flags, each handed down
+    plan: Plan, shape: Shape
+) -> tuple[set[str], set[str], set[str]]:
+    """Which nodes are live, buried, racing: walked from the root, through selected choices.
+
+    A node is put down by whoever stands above it; only those with something below are visited.
+    """
+    live: set[str] = {ROOT}
     buried: set[str] = set()
     racing: set[str] = set()
     groups, kids = plan.groups, shape.kids
     waiting: list[tuple[str, bool, bool, bool]] = [(ROOT, True, False, False)]
     while waiting:
         node, is_live, is_buried, is_racing = waiting.pop()
-        below = kids.get(node, ())
-        for there, nodes in ((is_live, live), (is_buried, buried), (is_racing, racing)):
-            if there:
-                nodes.add(node)
         group = groups.get(GroupId(node))
         if group is None:
-            for there, nodes in ((is_live, live), (is_buried, buried), (is_racing, racing)):
-                if there:
-                    nodes.update(below)
+            below = kids[node]
+            if is_live:
+                live.update(below)
+            if is_buried:
+                buried.update(below)
+            if is_racing:
+                racing.update(below)
             waiting += [(k, is_live, is_buried, is_racing) for k in below if k in kids]
             continue
         chosen = selected(plan, group)
@@ -154,16 +159,25 @@ def _standing(plan: Plan, shape: Shape) -> tuple[set[str], set[str], set[str]]:
         for choice in group.choices:
             failed = choice in group.failed
             runs = is_live and not failed and (race or choice == chosen)
-            waiting.append((choice, runs, is_buried or failed, is_racing or (race and not failed)))
+            lost, races = is_buried or failed, is_racing or (race and not failed)
+            if runs:
+                live.add(choice)
+            if lost:
+                buried.add(choice)
+            if races:
+                racing.add(choice)
+            if choice in kids:
+                waiting.append((choice, runs, lost, races))
     return live, buried, racing
 
 
 def build(plan: Plan, shape: Shape) -> View:
     live, buried, racing = _standing(plan, shape)
-    resolved: set[str] = {n for n, a in plan.atoms.items() if a.status is Status.RESOLVED}
+    done, idling = Status.RESOLVED, Status.PENDING  # looked up once: an enum's member is slow
+    resolved: set[str] = {n for n, a in plan.atoms.items() if a.status is done}
     resolved.update(g for g in plan.groups if is_resolved(plan, g))
     unmet = {
-        atom: sum([target not in resolved for target in targets])
+        atom: len([target for target in targets if target not in resolved])
         for atom, targets in shape.needs.items()
     }
     missing = {
@@ -173,7 +187,7 @@ def build(plan: Plan, shape: Shape) -> View:
     }
     undone = [a for n, a in plan.atoms.items() if n not in resolved and n not in buried]
     leaves = [(a, attempts_left(plan, a, shape)) for a in undone if a.id not in shape.kids]
-    idle = [(a.id, n) for a, n in leaves if a.status is Status.PENDING and a.id in live]
+    idle = [(a.id, n) for a, n in leaves if a.status is idling and a.id in live]
     groups = [(g, unfailed(g)) for n, g in plan.groups.items() if n not in buried]
     races = [g.id for g, _ in groups if g.id in live and is_race(plan, g)]
     unwritten = [c for _, left in groups for c in left if c not in plan.atoms]
