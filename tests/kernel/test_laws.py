@@ -7,6 +7,7 @@ longer, plans are bigger, and everything that may happen is switched on together
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -139,3 +140,26 @@ def test_a_run_in_which_all_goes_well_completes(text: str) -> None:
         plan = apply(plan, event)
     assert plan.control.stop_code == "completed"
     assert view(plan).open_count == 0
+
+
+@pytest.mark.nightly
+def test_the_laws_hold_on_many_long_walks() -> None:
+    """Twenty thousand walks of up to 80 events, each known by its number."""
+    for number in range(20_000):
+        dice = Random(number)  # noqa: S311 - dice, no secrets
+        suite = dice.choice(SUITES)
+        limits = suite.limits()
+        text = dice.choice(DRAWN)
+        plan = plan_from(text, replace(limits, max_atoms=limits.max_atoms + 2))
+        for _ in range(80):
+            events = list(moves(plan, decide(plan), suite))
+            if not events:
+                break
+            event = dice.choice(events)
+            try:
+                after = apply(plan, event)
+            except IllegalEvent:
+                assert isinstance(event, MAY_BE_REFUSED), f"walk {number}"
+                continue
+            assert list(violations(plan, event, after)) == [], f"walk {number}"
+            plan = after
