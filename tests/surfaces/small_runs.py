@@ -32,6 +32,8 @@ atoms:
   - id: A1
     description: Write done
 """
+NARROW = DRAFT.replace("  base_case:", "  constraints: {max_parallel_agents: 1}\n  base_case:")
+"""One session is an iteration, so that `step` rests after the first."""
 ASSERTED = DRAFT.replace(
     "atoms:",
     """\

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.surfaces.command import PLAIN, Ended, dwindle, write
-from tests.surfaces.small_runs import JOURNAL, RUN, completed, journal_of, project, ran
+from tests.surfaces.small_runs import JOURNAL, NARROW, RUN, completed, journal_of, project, ran
 
 from dwindle.kernel.events import (
     AtomResolved,
@@ -64,7 +64,7 @@ def test_a_run_that_has_ended_is_not_waited_for(done: Path) -> None:
 
 
 def test_a_run_is_followed_to_its_end(tmp_path: Path) -> None:
-    project(tmp_path)
+    project(tmp_path, NARROW)
     assert dwindle(tmp_path, "step").code == 0  # A journal to follow, and a run that has not ended.
     following = subprocess.Popen(
         [sys.executable, "-m", "dwindle", "log", "--follow"],
@@ -80,7 +80,7 @@ def test_a_run_is_followed_to_its_end(tmp_path: Path) -> None:
 
 
 def test_whoever_follows_may_leave(tmp_path: Path) -> None:
-    project(tmp_path)
+    project(tmp_path, NARROW)
     dwindle(tmp_path, "step")
     following = subprocess.Popen(
         [sys.executable, "-m", "dwindle", "log", "--follow"],

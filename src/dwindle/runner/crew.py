@@ -80,6 +80,7 @@ class Crew:
         """Every task, until its tree is put away; its atom may have another session by then."""
         self._early: asyncio.Task[None] | None = None
         self._integrating = asyncio.Lock()
+        self._leasing = asyncio.Lock()
         self._findings: dict[AtomId, str] = {}
         self.news: asyncio.Queue[News] = asyncio.Queue()
 
@@ -143,11 +144,10 @@ class Crew:
         return await done
 
     async def _work(self, order: WorkOrder, plan: Plan) -> None:
-        workspace = self._sessions.workspace
         lease: Lease | None = None
         integrated = False
         try:
-            lease = await workspace.lease(order.attempt)
+            lease = await self._leased(order)
             result = await self._sessions.agent_run(order, lease.path, plan.control.iteration)
             integrated = await self._concluded(order, lease, result)
         except WorkspaceFailed as failure:
@@ -159,7 +159,7 @@ class Crew:
     async def _look(self, order: WorkOrder, plan: Plan) -> None:
         lease: Lease | None = None
         try:
-            lease = await self._sessions.workspace.lease(order.attempt)
+            lease = await self._leased(order)
             result = await self._sessions.agent_run(order, lease.path, plan.control.iteration)
             await self._found(order, result)
         except WorkspaceFailed as failure:
@@ -167,6 +167,11 @@ class Crew:
         finally:
             if lease is not None:
                 await whole(self._sessions.workspace.release(lease))
+
+    async def _leased(self, order: WorkOrder) -> Lease:
+        """One at a time: git stumbles over a work tree that another git is just making."""
+        async with self._leasing:
+            return await self._sessions.workspace.lease(order.attempt)
 
     async def _put_away(self, order: WorkOrder, lease: Lease, *, integrated: bool) -> None:
         if not integrated:

@@ -40,7 +40,7 @@ class Checkouts:
 
     async def _fill(self, place: Path, commit: str) -> None:
         git = self.repository.git
-        await git.tell("worktree", "add", "--quiet", "--detach", "--no-checkout", place, commit)
+        await git.add_worktree("--quiet", "--detach", "--no-checkout", place, commit)
         tree = _tree_at(self.repository, place)
         # So that a later process can tell, and remove it, if this one does not get to it.
         (tree.admin / OWNER).write_text(f"{os.getpid()}\n", "ascii")

@@ -126,6 +126,18 @@ class Git:
             raise WorkspaceFailed(f"git {shown} ended with {said.code}", said.err or said.text)
         return said
 
+    async def add_worktree(self, *words: str | Path) -> None:
+        """Git stumbles over a work tree that another git is just making; the next try is fine."""
+        for pause in (0.05, 0.1, 0.2, 0.4):
+            said = await self.ask("worktree", "add", *words)
+            if not said.code or "commondir" not in said.err:
+                break
+            await asyncio.sleep(pause)
+        else:
+            said = await self.ask("worktree", "add", *words)
+        if said.code:
+            raise WorkspaceFailed(f"git worktree add ended with {said.code}", said.err)
+
 
 async def run(  # noqa: PLR0913 - all that a process is started with
     argv: Sequence[str],

@@ -171,7 +171,7 @@ async def make(repository: Repository, path: Path, commit: str) -> Tree:
     """A new tree, known to git."""
     git = repository.git
     path.parent.mkdir(parents=True, exist_ok=True)
-    await git.tell("worktree", "add", "--quiet", "--detach", "--force", path, commit)
+    await git.add_worktree("--quiet", "--detach", "--force", path, commit)
     link = os.fsdecode((path / ".git").read_bytes())
     admin = Path(link.removeprefix("gitdir: ").rstrip("\n"))
     tree = Tree(git=git, path=path, admin=admin, hollow=repository.hollow)

@@ -277,6 +277,8 @@ class GitWorkspace:
             async with self._moving:
                 if watched({ref: ""}):  # no branch of a run, of this one or another
                     await self._repository.git.ask("update-ref", "-d", ref)
+                for other in self._held.values():  # who saw it come must not answer for its going
+                    other.refs = {name: at for name, at in other.refs.items() if name != ref}
 
     # --- the branch -----------------------------------------------------------------------------
 
