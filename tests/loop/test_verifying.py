@@ -171,3 +171,31 @@ def test_could_not_run_three_times_waits_longer_each_time(tmp_path: Path) -> Non
 
     assert story.run().code == 32
     assert 6 <= story.plan.spent.seconds < 15
+
+
+def test_an_atom_that_only_a_reader_can_judge(tmp_path: Path) -> None:
+    """A verifier is asked after the claim; its word decides over the attempt."""
+    check = {"type": "assertion", "value": "a.txt is friendly"}
+    unfriendly = {"passed": False, "evidence": "it says no", "failures": ["rude"]}
+    friendly = {"passed": True, "evidence": "it says hello", "failures": []}
+    story = (
+        Story(tmp_path)
+        .atom("A1", did({"a.txt": "no\n"}), did({"a.txt": "hello\n"}), check=check)
+        .verifier("a.txt is friendly", {"report": unfriendly}, {"report": friendly})
+        .done_when("test -f a.txt")
+    )
+
+    ending = story.run()
+    assert (ending.code, ending.files) == (0, {"a.txt": "hello\n"})
+    assert "it says no" in story.plan.trail[0].reason
+
+
+def test_an_ignored_file_that_is_new_is_something_to_show(tmp_path: Path) -> None:
+    story = (
+        Story(tmp_path)
+        .having({".gitignore": "built/\n"})
+        .atom("A1", did({"built/out": "1\n"}, artifacts=["built/out"]))
+        .done_when("true")
+        .aligned("--already-green-ok")
+    )
+    assert story.run().code == 0

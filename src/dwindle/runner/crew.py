@@ -149,7 +149,7 @@ class Crew:
         try:
             lease = await self._leased(order)
             result = await self._sessions.agent_run(order, lease.path, plan.control.iteration)
-            integrated = await self._concluded(order, lease, result)
+            integrated = await self._concluded(order, lease, result, plan.control.iteration)
         except WorkspaceFailed as failure:
             await self._without_workspace(order, failure)
         finally:
@@ -188,7 +188,9 @@ class Crew:
 
     # --- what sessions come to -------------------------------------------------------------------
 
-    async def _concluded(self, order: WorkOrder, lease: Lease, result: Result) -> bool:
+    async def _concluded(
+        self, order: WorkOrder, lease: Lease, result: Result, iteration: int
+    ) -> bool:
         """Send the one event of a worker's session; True if its work is on the branch."""
         report, atom, nonce, usage = result.report, order.atom, order.nonce, result.usage
         match report:
@@ -215,16 +217,19 @@ class Crew:
                     DeclaredInfeasible(atom=atom, nonce=nonce, usage=usage, reason=report.reason)
                 )
             case WorkerReport():
-                return await self._claimed(order, lease, report, usage)
+                return await self._claimed(order, lease, report, usage, iteration)
             case _:
                 await self._failed(order, usage, "the report is not that of a worker")
         return False
 
     async def _claimed(
-        self, order: WorkOrder, lease: Lease, report: WorkerReport, usage: Usage
+        self, order: WorkOrder, lease: Lease, report: WorkerReport, usage: Usage, iteration: int
     ) -> bool:
         """Look at the evidence, integrate, and record, in that order and one at a time."""
-        seen = await self._sessions.evidence_of(self._plan().atoms[order.atom], lease, report)
+        seen, judging = await self._sessions.evidence_of(
+            self._plan(), order, iteration, lease, report
+        )
+        usage = Usage(tokens=usage.tokens + judging.tokens, usd=usage.usd + judging.usd)
         if not seen.holds:
             await self._failed(order, usage, seen.reason)
             return False

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dwindle.kernel.events import Event, Usage
-from dwindle.kernel.model import ROOT, Atom, Check, Plan, Role
+from dwindle.kernel.model import ROOT, AtomId, Check, Plan, Role
 from dwindle.ports.agent import Agent, Place
 from dwindle.ports.checks import CheckRunner
 from dwindle.ports.clock import Clock
@@ -53,7 +53,7 @@ class Sessions:
     ) -> Result:
         """One agent on one order, in one tree; `name` where the order's own would not be unique."""
         agent = self.agents[order.role]
-        name = name or f"{order.atom}.{order.attempt}.{order.role}"
+        name = name or _name(order)
         place = Place(workspace=tree, outbox=self.outboxes / name)
         folder = self.logs / f"{iteration:04}" / name
         _prepared(place, folder, order)
@@ -67,19 +67,26 @@ class Sessions:
         finally:
             _kept(place, folder)
 
-    async def evidence_of(self, atom: Atom, lease: Lease, report: WorkerReport) -> Evidence:
+    async def evidence_of(
+        self, plan: Plan, order: WorkOrder, iteration: int, lease: Lease, report: WorkerReport
+    ) -> tuple[Evidence, Usage]:
+        """Does the claim hold, and what did a verifier cost who had to be asked?"""
+        told = self.logs / f"{iteration:04}" / _name(order) / "order.json"
         change = await self.workspace.change(lease)
-        work = Left(tree=lease.path, change=change)
-        return await judge_work(atom, report, work, self.checks, self.rules)
+        # The order was written when the session began, by the clock that stamps its files.
+        work = Left(tree=lease.path, change=change, began_ns=told.stat().st_ctime_ns)
+        spent: list[Usage] = []
+        rules = replace(self.rules, judge=self._judge(plan, spent, order.atom))
+        seen = await judge_work(plan.atoms[order.atom], report, work, self.checks, rules)
+        return seen, _sum(spent)
 
     async def verification(self, plan: Plan) -> Event:
         """A round of the base case on the tip of the branch; its certificate goes to the logs."""
         session = plan.sessions[ROOT]
         spent: list[Usage] = []
-        jury = Jury(judge=self._judge(plan, spent), answers=plan.verification.questions)
+        jury = Jury(judge=self._judge(plan, spent, ROOT), answers=plan.verification.questions)
         seen = await self._round(plan, jury)
-        used = Usage(tokens=sum(u.tokens for u in spent), usd=sum(u.usd for u in spent))
-        return seen.ended(session.nonce, usage=used)
+        return seen.ended(session.nonce, usage=_sum(spent))
 
     async def holds_early(self, plan: Plan) -> bool:
         return (await self._round(plan, Jury())).passed
@@ -102,15 +109,16 @@ class Sessions:
         (self.logs / "certificate.txt").write_text(certificate_text(made), encoding="utf-8")
         return seen
 
-    def _judge(self, plan: Plan, spent: list[Usage]) -> Judge | None:
+    def _judge(self, plan: Plan, spent: list[Usage], atom: AtomId) -> Judge | None:
         """A verifier session for each check that needs one, if there is an agent for it."""
         if Role.VERIFIER not in self.agents:
             return None
-        session = plan.sessions[ROOT]
+        session = plan.sessions[atom]
 
         async def judge(check: Check, tree: Path) -> VerifierReport | NoReport:
-            order = order_to_judge(plan, session, check, item=check.value or "quality")
-            name = f"verification.{session.number}.{len(spent) + 1}"
+            item = check.value or "quality"
+            order = order_to_judge(plan, session, check, item=item, atom=atom)
+            name = f"{atom or 'verification'}.{session.number}.verifier.{len(spent) + 1}"
             result = await self.agent_run(order, tree, plan.control.iteration, name)
             spent.append(result.usage)
             if isinstance(result.report, (VerifierReport, NoReport)):
@@ -118,6 +126,14 @@ class Sessions:
             return NoReport(trouble=Trouble.MALFORMED, reason="not the report of a verifier")
 
         return judge
+
+
+def _name(order: WorkOrder) -> str:
+    return f"{order.atom}.{order.attempt}.{order.role}"
+
+
+def _sum(spent: list[Usage]) -> Usage:
+    return Usage(tokens=sum(u.tokens for u in spent), usd=sum(u.usd for u in spent))
 
 
 def _prepared(place: Place, folder: Path, order: WorkOrder) -> None:

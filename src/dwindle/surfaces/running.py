@@ -151,7 +151,11 @@ async def _run(  # noqa: PLR0913, PLR0917 - what a run is put together from
             logs=root / LOGS / run_id,
             outboxes=root / OUTBOXES,
             hidden=(root / JOURNALS, (root / PLAN_FILE).parent),
-            rules=Rules(pins=aligned.pins, protected_paths=plan.objective.protected_paths),
+            rules=Rules(
+                pins=aligned.pins,
+                protected_paths=plan.objective.protected_paths,
+                is_ignored=GitGround(repository).is_ignored,
+            ),
         )
         crew = Crew(sessions, lambda: ledger.plan)
         crew.remember(_findings(ledger))
