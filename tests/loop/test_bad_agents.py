@@ -16,6 +16,8 @@ from tests.adapters.containment.survivors import new_token, put_down, survivors
 from tests.loop.story import RUN, Ending, Entry, Story, did, ran, slept, split
 from tests.surfaces.command import GRAPH_FILE
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def token() -> Iterator[str]:

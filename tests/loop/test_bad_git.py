@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from tests.loop.story import Ending, Entry, Story, did, ran
 
+pytestmark = pytest.mark.slow
+
 ME = "git -c user.name=Eve -c user.email=eve@example.org -c commit.gpgsign=false"
 DONE = {"success": True, "summary": "all done, honestly"}
 

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from tests.loop.story import Ending, Story, did, failed, ran, slept
 
+pytestmark = pytest.mark.slow
+
 ONE_DONE = {
     "atoms": {"A1": "resolved", "A2": "pending", "A3": "pending"},
     "bindings": {"A1": "made a.txt"},

@@ -27,6 +27,8 @@ from tests.loop.story import (
 
 from dwindle.kernel.model import Plan
 
+pytestmark = pytest.mark.slow
+
 KILLS = 12
 
 

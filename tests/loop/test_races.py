@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.loop.story import Ending, Story, did, failed, slept
+
+pytestmark = pytest.mark.slow
 
 
 def test_of_two_racers_the_first_wins_and_the_other_is_ended(tmp_path: Path) -> None:

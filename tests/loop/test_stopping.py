@@ -17,6 +17,8 @@ from tests.surfaces.command import GRAPH_FILE
 
 from dwindle.kernel.model import RunStatus
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("A1", "A2", "A3")
 DEAF = "sh -c 'trap \"\" TERM INT HUP; while :; do sleep 0.1; done'"
 DONE = Ending(

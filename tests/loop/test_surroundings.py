@@ -9,6 +9,8 @@ import pytest
 from tests.loop.story import BRANCH, PATIENCE, Ending, Story, did, slept, waited_for
 from tests.surfaces.command import GRAPH_FILE, dwindle, git, write
 
+pytestmark = pytest.mark.slow
+
 DONE = Ending(
     code=0,
     stop="completed",

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from tests.loop.story import Ending, Story, did, failed
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_red_check_becomes_an_atom_and_turns_green(tmp_path: Path) -> None:
     story = (
