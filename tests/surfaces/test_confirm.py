@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.surfaces.command import GRAPH_FILE, Ended, dwindle, write
 from tests.surfaces.small_runs import (
     ASSERTED,
@@ -21,6 +22,8 @@ from tests.surfaces.small_runs import (
 from dwindle.adapters.disk import DirectoryLock
 from dwindle.kernel.model import Answer, Question, RunStatus, StopCode
 from dwindle.runner.certificate import Certificate
+
+pytestmark = pytest.mark.slow
 
 
 def certificate(folder: Path) -> Certificate:

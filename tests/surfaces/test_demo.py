@@ -30,6 +30,8 @@ from dwindle.runner.certificate import Certificate
 from dwindle.surfaces.cli.app import COMMANDS
 from dwindle.wiring import load
 
+pytestmark = pytest.mark.slow
+
 TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.md"
 
 

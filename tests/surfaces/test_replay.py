@@ -30,6 +30,8 @@ from dwindle.kernel.transitions import apply
 from dwindle.runner.ledger import digest
 from dwindle.runner.replay import Differs, replayed
 
+pytestmark = pytest.mark.slow
+
 CHOICES = DRAFT.replace(
     "  definition_of_done",
     "  constraints: {max_iterations: 20, max_parallel_agents: 1, max_stall_count: 3}\n"

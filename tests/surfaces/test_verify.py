@@ -28,6 +28,8 @@ from tests.surfaces.test_commands_page import keys, table
 from dwindle.adapters.containment.choice import choose
 from dwindle.runner.certificate import Certificate
 
+pytestmark = pytest.mark.slow
+
 CONTAINED = choose()
 QUALITY = DRAFT.replace(
     "atoms:",

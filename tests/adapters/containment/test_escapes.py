@@ -20,6 +20,8 @@ from dwindle.adapters.containment import Bare
 from dwindle.adapters.containment.choice import DescribedContainment
 from dwindle.ports.process import Command, Ended, Strength
 
+pytestmark = pytest.mark.slow
+
 KINDS = 4
 """Plain, own session, daemon, churner; the churner may be between two lives when we look."""
 

@@ -18,6 +18,8 @@ from tests.adapters.containment.survivors import ADVERSARIES, survivors, survivo
 from dwindle.adapters.containment.choice import DescribedContainment
 from dwindle.ports.process import Strength
 
+pytestmark = pytest.mark.slow
+
 CHILD = Path(__file__).with_name("runner_child.py")
 KINDS = 4
 SYSTEM_PYTHON = Path("/usr/bin/python3")
