@@ -206,7 +206,7 @@ def test_a_plan_that_was_edited_is_refused(tmp_path: Path) -> None:
 
     said = story.called("run")
 
-    assert (said.code, "--adopt" in said.err) == (2, True)
+    assert (said.code, "dwindle redirect" in said.err) == (2, True)
     assert plan.read_text("utf-8") == edited
     assert story.sessions() == ["A1"]
 

@@ -61,7 +61,7 @@ def confirm(*item_and_answer: str, words: str = "") -> int:
     except IllegalEvent as error:
         raise Refused(f"too late: {error.reason}", where=PLAN_FILE) from None
     except EditedByHand as error:
-        hint = "put it back, or take the edit over: `dwindle redirect --adopt`"
+        hint = "put it back, and change the plan by `dwindle redirect`"
         raise Refused(str(error), where=PLAN_FILE, hint=hint) from None
     except Locked as error:
         complain(f"dwindle: {error}\n  a run has this plan; it asks when it has stopped")

@@ -19,6 +19,8 @@ from dwindle.surfaces.cli.problem_list import problem_lines
 from dwindle.surfaces.progress import Progress
 from dwindle.surfaces.refusal import Refused
 
+EDITED = "put it back, and change the plan by `dwindle redirect`"
+
 
 def run(*, no_sandbox: bool = False, run_id: str | None = None) -> int:
     """Run the plan of this repository.
@@ -44,7 +46,7 @@ def answered(wish: running.Wish) -> int:
         raise Refused(
             str(error),
             where=running.PLAN_FILE,
-            hint="put it back, or take the edit over: `dwindle redirect --adopt`",
+            hint=EDITED,
         ) from None
     except Locked as error:
         complain(f"dwindle: {error}\n  another run has this plan")
