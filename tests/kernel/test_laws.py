@@ -40,6 +40,7 @@ EVERYTHING = (
     "add",
     "remove",
     "force",
+    "rewrite",
     "limits",
     "override",
 )

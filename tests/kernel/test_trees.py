@@ -44,7 +44,7 @@ def tree(text: str, **limits: int) -> Plan:
 def test_the_leftmost_open_leaf_is_next() -> None:
     plan = tree("A1[A2 A3]")
     assert decide(plan) == Decision(
-        plan=plan, actions=(Work(atom=A2, because="A2 depends on nothing that is open"),)
+        plan=plan, actions=(Work(atom=A2, because="A2 is the leftmost open leaf; attempt 1"),)
     )
     assert decide(plan).waiting == {
         "A1": "it is done when A2, A3 are",
@@ -85,7 +85,7 @@ def test_an_exhausted_leaf_is_planned_anew() -> None:
         started("A2"),
         AttemptFailed(atom=A2, nonce=1, reason="the guard is red"),
     )
-    because = "A2 has used up its attempts; a probe may find another way"
+    because = "A2 has used up its attempts; it has to be split or replaced"
     assert decide(failed).actions == (Probe(atom=A2, plan=True, because=because),)
     split = after(
         failed,
@@ -102,7 +102,7 @@ def test_trees_do_not_stall() -> None:
     assert decide(stalled).stop == Stop(
         code=StopCode.STALLED, reason="generations in a row that got nowhere: 9 (max_stall_count)"
     )
-    work = Work(atom=AtomId("A1"), because="A1 depends on nothing that is open")
+    work = Work(atom=AtomId("A1"), because="A1 is the leftmost open leaf; attempt 1")
     grown = replace(stalled, kind=PlanKind.TREE)
     assert decide(grown) == Decision(plan=grown, actions=(work,))
 

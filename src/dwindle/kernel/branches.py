@@ -13,8 +13,9 @@ says so; it never claims to have tried every combination, because it has not.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from dwindle.kernel.changed import replace
 from dwindle.kernel.graph import evolve, probes_left, restated, selected, unfailed, view
 from dwindle.kernel.measure import measure, spare_fuel
 from dwindle.kernel.model import (

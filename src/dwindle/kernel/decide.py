@@ -7,7 +7,7 @@ last allowed iteration is a success. Whoever ends a run waits until nothing is i
 
 from __future__ import annotations
 
-from dwindle.kernel import branches, pace
+from dwindle.kernel import branches, pace, tree_edits
 from dwindle.kernel.actions import (
     Action,
     Backjump,
@@ -49,6 +49,7 @@ def decide(plan: Plan) -> Decision:
         _abandoned,
         _complete,
         _unsettled,
+        _repair,
         _climb,
         _out_of_budget,
         _dispatch,
@@ -149,6 +150,15 @@ def _unsettled(plan: Plan) -> Decision | None:
         return None
     why = f"what follows for {', '.join(nodes)} is not written into the plan yet"
     return Decision(plan=plan, actions=(Settle(because=why),))
+
+
+def _repair(plan: Plan) -> Decision | None:
+    """A tree whose last edit was refused is mended before anybody works on it."""
+    if plan.sessions or not tree_edits.wants_repair(plan):
+        return None
+    why = "the last edit of the tree was refused; it is repaired first"
+    probe = Probe(atom=tree_edits.TREE_ROOT, plan=True, because=why)
+    return _out_of_budget(plan) or Decision(plan=plan, actions=(probe,))
 
 
 def _climb(plan: Plan) -> Decision | None:
@@ -264,6 +274,8 @@ def _folded(path: str) -> str:
 
 
 def _start(plan: Plan, atom: Atom) -> Action:
+    if plan.kind is PlanKind.TREE:
+        return _tree_start(plan, atom)
     if atom.id in view(plan).exhausted:
         why = f"{atom.id} has used up its attempts; a probe may find another way"
         return Probe(atom=atom.id, plan=True, because=why)
@@ -278,6 +290,16 @@ def _start(plan: Plan, atom: Atom) -> Action:
     if needs:
         return Work(atom=atom.id, because=f"{atom.id} needs {', '.join(needs)}: resolved")
     return Work(atom=atom.id, because=f"{atom.id} depends on nothing that is open")
+
+
+def _tree_start(plan: Plan, atom: Atom) -> Action:
+    if atom.id not in view(plan).exhausted:
+        why = f"{atom.id} is the leftmost open leaf; attempt {atom.attempts + 1}"
+        return Work(atom=atom.id, because=why)
+    why = "the root has to be planned before anything is done"
+    if atom.id != tree_edits.TREE_ROOT or atom.attempts:
+        why = f"{atom.id} has used up its attempts; it has to be split or replaced"
+    return Probe(atom=atom.id, plan=True, because=why)
 
 
 def _fail_choice(plan: Plan, step: branches.SwitchRung) -> FailChoice:
@@ -324,6 +346,8 @@ def _given_up(plan: Plan, step: branches.LastRung) -> str:
 
 
 def _tried(plan: Plan) -> str:
+    if plan.kind is PlanKind.TREE:
+        return "attempts and planning sessions are used up"
     count = combinations_tried(plan)
     return f"{count} combination{'s' if count > 1 else ''} of choices tried"
 

@@ -7,10 +7,10 @@ the plan after it. Consequences are not drawn here: `settle` does that.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from dwindle.kernel import branches, growth, sessions
+from dwindle.kernel.changed import replace
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import (
     AlternativesProposed,
@@ -24,9 +24,11 @@ from dwindle.kernel.events import (
     EarlyChecked,
     Event,
     Gap,
+    IterationCommitted,
     ProbeEnded,
     Redirected,
     RedirectRequested,
+    Replanned,
     RunEnded,
     RunStarted,
     SessionInterrupted,
@@ -106,7 +108,7 @@ def redirect_requested(plan: Plan, event: RedirectRequested) -> Plan:
     return evolve(plan, control=replace(plan.control, redirect_requested=event.active))
 
 
-def waited(plan: Plan, _event: Waited) -> Plan:
+def noted(plan: Plan, _event: Waited | IterationCommitted) -> Plan:
     return plan
 
 
@@ -200,11 +202,13 @@ EFFECTS: Mapping[type[Event], Callable[[Plan, Any], Plan]] = {
     RunEnded: run_ended,
     StopRequested: stop_requested,
     RedirectRequested: redirect_requested,
-    Waited: waited,
+    Waited: noted,
+    IterationCommitted: noted,
     Settled: settled,
     SessionStarted: sessions.session_started,
     AtomResolved: sessions.atom_resolved,
     AttemptFailed: sessions.attempt_failed,
+    Replanned: sessions.replanned,
     DeclaredInfeasible: sessions.attempt_failed,
     ProbeEnded: sessions.probe_ended,
     SessionInterrupted: sessions.interrupted,
@@ -223,7 +227,7 @@ EFFECTS: Mapping[type[Event], Callable[[Plan, Any], Plan]] = {
 def advances(plan: Plan, event: Event) -> bool:
     """Does it count as getting somewhere? A resolved atom, or a rung above the retry, does."""
     match event:
-        case AtomResolved() | Decomposed() | AlternativesProposed():
+        case AtomResolved() | Decomposed() | AlternativesProposed() | Replanned():
             return not sessions.is_abandoned(plan, event)
         case ChoiceFailed() | Backjumped() | VerificationEnded() | Redirected():
             return True

@@ -13,11 +13,14 @@ from enum import StrEnum
 from dwindle.kernel.model import (
     Aligned,
     Answer,
+    Atom,
     AtomId,
     BaseCase,
     Check,
     CorrectionType,
+    Decomposition,
     GroupId,
+    OrGroup,
     Role,
     StopCode,
 )
@@ -28,7 +31,15 @@ class Usage:
     """What one session cost."""
 
     tokens: int = 0
+    """All that the model read and wrote; the parts below need not be known."""
     usd: float = 0.0
+    read: int = 0
+    """Tokens of what it was given anew."""
+    cached: int = 0
+    """Tokens of what it was given and had seen before."""
+    written: int = 0
+    estimated: bool = False
+    """The price is worked out from a table of ours."""
 
 
 NO_USAGE = Usage()
@@ -93,6 +104,15 @@ class Waited(News):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IterationCommitted(News):
+    """An iteration of a tree is on the branch; what was recorded of it before holds from here."""
+
+    number: int
+    commit: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settled(News):
     """Consequences were drawn that whoever wrote the file had left undrawn."""
 
@@ -109,11 +129,33 @@ class SessionStarted(News):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TreeAtom:
+    """One node of a task tree: what an agent may say about it."""
+
+    id: AtomId
+    parent: AtomId | None
+    """None for the root alone."""
+    title: str
+    description: str
+    max_attempts: int
+    """Counts for a new node only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeEdit:
+    """The whole tree as an agent left it, parents first, siblings in their order."""
+
+    nodes: tuple[TreeAtom, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AtomResolved(SessionNews):
     """A worker succeeded, its evidence holds and its work is integrated."""
 
     summary: str
     artifacts: tuple[str, ...] = ()
+    edit: TreeEdit | None = None
+    """What else the session made of a tree."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +163,16 @@ class AttemptFailed(SessionNews):
     """Failure, bad evidence, timeout, malformed report, dead agent."""
 
     reason: str
+    edit: TreeEdit | None = None
+    refused: bool = False
+    """An edit of a tree was refused: the next step is to repair it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replanned(SessionNews):
+    """A session on a tree changed the plan at most: it costs planning, and no attempt."""
+
+    edit: TreeEdit | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,6 +332,15 @@ class ForceChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteGraph:
+    """The whole graph as a person wants it. `attempts` and `probes` of its atoms are not read."""
+
+    atoms: tuple[Atom, ...]
+    decompositions: tuple[Decomposition, ...] = ()
+    groups: tuple[OrGroup, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetLimit:
     name: str
     value: int | float | str | bool
@@ -292,7 +353,9 @@ class OverrideBinding:
     artifacts: tuple[str, ...] | None = None
 
 
-Edit = ChangeObjective | AddAtom | RemoveAtom | ForceChoice | SetLimit | OverrideBinding
+Edit = (
+    ChangeObjective | AddAtom | RemoveAtom | ForceChoice | RewriteGraph | SetLimit | OverrideBinding
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,10 +377,12 @@ Event = (
     | RedirectRequested
     | RunEnded
     | Waited
+    | IterationCommitted
     | Settled
     | SessionStarted
     | AtomResolved
     | AttemptFailed
+    | Replanned
     | DeclaredInfeasible
     | ProbeEnded
     | Decomposed

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from dwindle.kernel.model import ROOT, Atom, AtomId, GroupId, OrGroup, Plan, Status
+from dwindle.kernel.changed import replace
+from dwindle.kernel.model import ROOT, Atom, AtomId, GroupId, OrGroup, Plan, PlanKind, Status
 from dwindle.kernel.shape import Shape, chain, shape_of, subtree
 
 
@@ -187,6 +188,7 @@ def build(plan: Plan, shape: Shape) -> View:
     }
     undone = [a for n, a in plan.atoms.items() if n not in resolved and n not in buried]
     leaves = [(a, attempts_left(plan, a, shape)) for a in undone if a.id not in shape.kids]
+    inner = _inner_sessions_left(plan, undone, shape) if plan.kind is PlanKind.TREE else 0
     idle = [(a.id, n) for a, n in leaves if a.status is idling and a.id in live]
     groups = [(g, unfailed(g)) for n, g in plan.groups.items() if n not in buried]
     races = [g.id for g, _ in groups if g.id in live and is_race(plan, g)]
@@ -205,7 +207,8 @@ def build(plan: Plan, shape: Shape) -> View:
         + sum([g not in racing for g in races]),
         choices_left=sum([len(left) for _, left in groups]),
         attempts_left=sum([left for _, left in leaves])
-        + sum([probes_left(plan, a) for a, _ in leaves]),
+        + sum([probes_left(plan, a) for a, _ in leaves])
+        + inner,
         undecided=len(undone)
         + sum([g.id not in resolved for g, _ in groups])
         + (missing[ROOT] > 0),
@@ -213,6 +216,12 @@ def build(plan: Plan, shape: Shape) -> View:
         dead_groups=tuple([g.id for g, left in groups if g.id in live and not left]),
         unsettled=(*joins, *(c for c in unwritten if c in live)),
     )
+
+
+def _inner_sessions_left(plan: Plan, undone: list[Atom], shape: Shape) -> int:
+    """In a tree an inner node may become a leaf again, so that what it has left counts as well."""
+    inner = [a for a in undone if a.id in shape.kids]
+    return sum(attempts_left(plan, a, shape) + probes_left(plan, a) for a in inner)
 
 
 def is_race(plan: Plan, group: OrGroup) -> bool:
@@ -275,7 +284,10 @@ def _inserted(line: tuple[AtomId, ...], atom: AtomId, shape: Shape) -> tuple[Ato
 def _patched(plan: Plan, old: View, before: Atom, after: Atom) -> View | None:
     if after.id in old.buried:
         return old
-    seen = old if after.id in old.shape.kids else _leaf_moved(plan, old, before, after)
+    if after.id not in old.shape.kids:
+        seen = _leaf_moved(plan, old, before, after)
+    else:
+        seen = _inner_moved(plan, old, before, after) if plan.kind is PlanKind.TREE else old
     return _resolved(plan, seen, after) if _done(after) else seen
 
 
@@ -293,6 +305,14 @@ def _leaf_moved(plan: Plan, old: View, before: Atom, after: Atom) -> View:
         elif is_startable(shape, old.unmet, name):
             ready = _inserted(ready, name, shape)
     return replace(old, ready=ready, exhausted=exhausted, attempts_left=attempts)
+
+
+def _inner_moved(plan: Plan, old: View, before: Atom, after: Atom) -> View:
+    shape = old.shape
+    left = old.attempts_left - _inner_sessions_left(plan, [before], shape)
+    if not _done(after):
+        left += _inner_sessions_left(plan, [after], shape)
+    return replace(old, attempts_left=left)
 
 
 def _resolved(plan: Plan, old: View, atom: Atom) -> View | None:

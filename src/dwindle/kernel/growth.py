@@ -8,9 +8,9 @@ only use what is left over (`measure.spare_fuel`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from dwindle.kernel.base_case import MECHANICAL, check_problems
+from dwindle.kernel.changed import replace
 from dwindle.kernel.events import Gap, NewAtom
 from dwindle.kernel.graph import depth, unfailed, view
 from dwindle.kernel.measure import spare_fuel

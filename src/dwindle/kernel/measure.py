@@ -14,7 +14,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dwindle.kernel.graph import max_attempts, probes_left, unfailed, view
-from dwindle.kernel.model import Dispatch, Plan, RunStatus, Status
+from dwindle.kernel.model import Dispatch, Plan, PlanKind, RunStatus, Status
+
+TREE_ATTEMPTS = 10
+"""What an agent may grant a node of a tree that it makes."""
 
 
 class Measure(NamedTuple):
@@ -61,7 +64,8 @@ def rounds_left(plan: Plan) -> int:
 
 def _most_attempts(plan: Plan) -> int:
     own = (a.max_attempts for a in plan.atoms.values() if a.max_attempts is not None)
-    return max(plan.limits.max_attempts, 1, *own)
+    granted = TREE_ATTEMPTS if plan.kind is PlanKind.TREE else 1
+    return max(plan.limits.max_attempts, granted, *own)
 
 
 def gauge(plan: Plan) -> int:

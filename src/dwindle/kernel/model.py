@@ -385,6 +385,8 @@ class Plan:
     """In flight, by atom; a verification stands under ROOT."""
     pace: Pace = field(default_factory=Pace)
     verification: Verification = field(default_factory=Verification)
+    refused_edits: int = 0
+    """Of a tree: how many edits in a row were refused, repairs included, up to now."""
     view_cache: View | None = field(default=None, init=False, compare=False, repr=False)
     """Derived by `graph.view`; not part of the plan's value."""
     shape_cache: Shape | None = field(default=None, init=False, compare=False, repr=False)

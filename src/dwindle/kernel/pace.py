@@ -11,8 +11,7 @@ and counting batches would do so in `refill` while healthy retries are running.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from dwindle.kernel.changed import replace
 from dwindle.kernel.graph import evolve, view
 from dwindle.kernel.model import ROOT, Dispatch, Pace, Plan
 

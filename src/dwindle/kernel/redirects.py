@@ -8,9 +8,8 @@ A redirect that changes nothing is refused and costs nothing.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from dwindle.kernel import branches, edits
+from dwindle.kernel import branches, edits, rewriting
+from dwindle.kernel.changed import replace
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import (
     AddAtom,
@@ -20,6 +19,7 @@ from dwindle.kernel.events import (
     OverrideBinding,
     Redirected,
     RemoveAtom,
+    RewriteGraph,
     SetLimit,
 )
 from dwindle.kernel.graph import selected, view
@@ -42,7 +42,7 @@ from dwindle.kernel.structure import structure_problems
 
 SCOPES: dict[CorrectionType, tuple[type, ...]] = {
     CorrectionType.OBJECTIVE_CHANGE: (ChangeObjective,),
-    CorrectionType.DAG_ADJUSTMENT: (AddAtom, RemoveAtom, ForceChoice),
+    CorrectionType.DAG_ADJUSTMENT: (AddAtom, RemoveAtom, ForceChoice, RewriteGraph),
     CorrectionType.CONSTRAINT_CHANGE: (SetLimit,),
     CorrectionType.BINDINGS_OVERRIDE: (OverrideBinding,),
 }
@@ -60,9 +60,10 @@ def redirected(plan: Plan, event: Redirected) -> Plan:
     clears = event.type is CorrectionType.OBJECTIVE_CHANGE
     for edit in event.edits:
         before, after = after, edited(after, edit, event)
-        if event.type is CorrectionType.DAG_ADJUSTMENT and before != after:
-            after = branches.with_trail(after, correction_entry(before, after, edit, event))
-    if after == quiet:
+        if event.type is CorrectionType.DAG_ADJUSTMENT and not is_same(before, after):
+            for about in corrected(before, after, edit):
+                after = branches.with_trail(after, correction_entry(about, event))
+    if is_same(quiet, after):
         raise IllegalEvent(event, "it would change nothing")
     if clears:
         after = with_new_epoch(after, event)
@@ -83,6 +84,8 @@ def edited(plan: Plan, edit: Edit, event: Redirected) -> Plan:
             return edits.with_removed(plan, edit, event)
         case ForceChoice():
             return edits.with_forced(plan, edit, event)
+        case RewriteGraph():
+            return rewriting.with_rewritten(plan, edit, event)
         case SetLimit():
             return edits.with_limit(plan, edit, event)
         case _:
@@ -158,15 +161,33 @@ def refuse_broken(plan: Plan, event: Redirected) -> None:
         raise IllegalEvent(event, "a limit would be below what is spent")
 
 
-def correction_entry(before: Plan, after: Plan, edit: Edit, event: Redirected) -> TrailEntry:
-    """A forced choice names the choice, so that the Trail knows when its group was decided last."""
+def is_same(before: Plan, after: Plan) -> bool:
+    """Order counts: it says what comes first."""
+    orders = [(*plan.atoms, *plan.groups) for plan in (before, after)]
+    return before == after and orders[0] == orders[1]
+
+
+def corrected(before: Plan, after: Plan, edit: Edit) -> tuple[str, ...]:
+    """What the Trail is told that the correction was about.
+
+    A choice that a person took is named, and so its group counts as decided then. Of everything
+    else that happens to a choice the group is named: to be given another way is no decision.
+    """
     match edit:
         case ForceChoice():
-            about = edit.choice
+            return (edit.choice,)
         case RemoveAtom():
-            about = edit.atom
+            return (edit.atom,)
+        case AddAtom():
+            about: str = next(n for n in after.atoms if n not in before.atoms)
         case _:
-            about = next(n for n in after.atoms if n not in before.atoms)
+            if taken := rewriting.taken_choices(before, after):
+                return taken
+            about = rewriting.first_change(before, after)
+    return (view(after).shape.group_of.get(about, about),)
+
+
+def correction_entry(about: str, event: Redirected) -> TrailEntry:
     return TrailEntry(
         type=TrailType.USER_CORRECTION, atom=about, reason=event.description, timestamp=event.at
     )

@@ -6,11 +6,11 @@ refuses (IllegalEvent) what cannot have happened; consequences are drawn by `set
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from dwindle.kernel import branches, growth, pace
+from dwindle.kernel import branches, growth, pace, tree_edits
 from dwindle.kernel.base_case import is_mechanical
+from dwindle.kernel.changed import replace
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import (
     AlternativesProposed,
@@ -22,10 +22,12 @@ from dwindle.kernel.events import (
     Interruption,
     NewAtom,
     ProbeEnded,
+    Replanned,
     SessionInterrupted,
     SessionNews,
     SessionReaped,
     SessionStarted,
+    TreeEdit,
 )
 from dwindle.kernel.graph import (
     attempts_left,
@@ -104,7 +106,8 @@ def session_started(plan: Plan, event: SessionStarted) -> Plan:
 def refuse_start(plan: Plan, event: SessionStarted) -> None:
     seen = view(plan)
     atom = plan.atoms.get(event.atom)
-    if atom is None or atom.id not in seen.live or atom.id in seen.shape.kids:
+    inner = event.atom in seen.shape.kids and not _is_repair(plan, event)
+    if atom is None or atom.id not in seen.live or inner:
         raise IllegalEvent(event, f"{event.atom} is not a live leaf")
     if atom.status is not Status.PENDING:
         raise IllegalEvent(event, f"{atom.id} is {atom.status}")
@@ -116,6 +119,12 @@ def refuse_start(plan: Plan, event: SessionStarted) -> None:
         raise IllegalEvent(event, "there is no free slot")
     if pace.begins_iteration(plan) and pace.iterations_left(plan) <= 0:
         raise IllegalEvent(event, "no iteration is left")
+
+
+def _is_repair(plan: Plan, event: SessionStarted) -> bool:
+    """Only to repair a tree is somebody sent to a node that has children: its root."""
+    is_root = event.atom == tree_edits.TREE_ROOT and event.role is Role.PROBE
+    return is_root and tree_edits.wants_repair(plan)
 
 
 def charges_left(plan: Plan, atom: Atom, role: Role) -> int:
@@ -142,12 +151,16 @@ def atom_resolved(plan: Plan, event: AtomResolved) -> Plan:
     plan_after = ended(plan, event)
     if is_abandoned(plan, event):
         return plan_after
+    plan_after = _as_edited(plan_after, event.edit, event)
+    if event.atom not in plan_after.atoms or event.atom in view(plan_after).shape.kids:
+        raise IllegalEvent(event, f"{event.atom} is no leaf of the tree any more")
     binding = Binding(summary=event.summary, artifacts=event.artifacts)
     plan_after = resolved(plan_after, event.atom, binding, event.at)
     return evolve(
         plan_after,
         pace=replace(plan_after.pace, branch_changed=True),
         verification=Verification(),
+        refused_edits=0,
     )
 
 
@@ -160,7 +173,10 @@ def attempt_failed(plan: Plan, event: AttemptFailed | DeclaredInfeasible) -> Pla
     if isinstance(event, DeclaredInfeasible):
         most = max_attempts(plan, atom, view(plan).shape)
         after = replace(atom, attempts=max(atom.attempts, most))
-    plan = ended(plan, event, after)
+    refused = _refusals(plan, event)
+    plan = evolve(ended(plan, event, after), refused_edits=refused)
+    if isinstance(event, AttemptFailed):
+        plan = _as_edited(plan, event.edit, event)
     if role is Role.PROBE and isinstance(event, AttemptFailed):
         return plan
     entry = TrailEntry(
@@ -171,6 +187,36 @@ def attempt_failed(plan: Plan, event: AttemptFailed | DeclaredInfeasible) -> Pla
         timestamp=event.at,
     )
     return branches.with_trail(plan, entry)
+
+
+def replanned(plan: Plan, event: Replanned) -> Plan:
+    """A worker who only planned has its attempt back for a planning session, if one is left."""
+    if plan.kind is not PlanKind.TREE:
+        raise IllegalEvent(event, "only a tree is planned by editing it")
+    atom = plan.atoms[event.atom]
+    if plan.sessions[event.atom].role is Role.WORKER and probes_left(plan, atom):
+        atom = replace(given_back(plan, event.atom), probes=atom.probes + 1)
+    after = evolve(ended(plan, event, atom), refused_edits=0)
+    return _as_edited(after, event.edit, event)
+
+
+def _refusals(plan: Plan, event: AttemptFailed | DeclaredInfeasible) -> int:
+    """How many edits in a row were refused; a repair that came to nothing counts as one."""
+    planned = plan.sessions[event.atom].role is Role.PROBE and event.atom == tree_edits.TREE_ROOT
+    if planned and tree_edits.is_refused(plan):
+        return plan.refused_edits + 1
+    return int(isinstance(event, AttemptFailed) and event.refused)
+
+
+def _as_edited(plan: Plan, edit: TreeEdit | None, event: SessionNews) -> Plan:
+    if edit is None:
+        return plan
+    if plan.kind is not PlanKind.TREE:
+        raise IllegalEvent(_event(event), "only a tree is planned by editing it")
+    problems = tuple(tree_edits.edit_problems(plan, edit))
+    if problems:
+        raise IllegalEvent(_event(event), "the edit of the tree cannot be taken", problems)
+    return tree_edits.edited(plan, edit)
 
 
 def probe_ended(plan: Plan, event: ProbeEnded) -> Plan:

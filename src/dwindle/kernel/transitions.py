@@ -12,9 +12,9 @@ that is not in flight any more (a late report) is no mistake: it is counted and 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from dwindle.kernel import effects
+from dwindle.kernel.changed import replace
 from dwindle.kernel.errors import IllegalEvent, NotDwindling
 from dwindle.kernel.events import (
     AlternativesProposed,
@@ -27,9 +27,11 @@ from dwindle.kernel.events import (
     Decomposed,
     EarlyChecked,
     Event,
+    IterationCommitted,
     ProbeEnded,
     Redirected,
     RedirectRequested,
+    Replanned,
     RunEnded,
     RunStarted,
     SessionInterrupted,
@@ -72,10 +74,12 @@ RUN_NEXT: Mapping[type[Event], Mapping[RunStatus, tuple[RunStatus, ...]]] = {
         for kind in (
             StopRequested,
             RedirectRequested,
+            IterationCommitted,
             Settled,
             SessionStarted,
             AtomResolved,
             AttemptFailed,
+            Replanned,
             DeclaredInfeasible,
             ProbeEnded,
             Decomposed,
@@ -99,6 +103,7 @@ ATOM_NEXT: Mapping[tuple[Status, type[Event]], Status] = {
         (Status.IN_PROGRESS, kind): Status.PENDING
         for kind in (
             AttemptFailed,
+            Replanned,
             DeclaredInfeasible,
             ProbeEnded,
             Decomposed,
@@ -117,6 +122,7 @@ ATOM_NEXT: Mapping[tuple[Status, type[Event]], Status] = {
 REPORTED_BY: Mapping[type[Event], tuple[Role, ...]] = {
     AtomResolved: (Role.WORKER,),
     AttemptFailed: (Role.WORKER, Role.PROBE),
+    Replanned: (Role.WORKER, Role.PROBE),
     DeclaredInfeasible: (Role.WORKER, Role.PROBE),
     ProbeEnded: (Role.PROBE,),
     Decomposed: (Role.WORKER, Role.PROBE),
@@ -128,8 +134,9 @@ REPORTED_BY: Mapping[type[Event], tuple[Role, ...]] = {
 
 PAYS: Mapping[type[Event], str] = {
     SessionStarted: "A (a verification: V)",
-    AtomResolved: "Q",
-    AttemptFailed: "I",
+    AtomResolved: "Q (new nodes of a tree: F)",
+    AttemptFailed: "I (new nodes of a tree: F)",
+    Replanned: "F for new nodes, else I",
     DeclaredInfeasible: "A or I",
     ProbeEnded: "I",
     Decomposed: "F",

@@ -20,6 +20,7 @@ from dwindle.kernel.events import (
     ForceChoice,
     OverrideBinding,
     Redirected,
+    RewriteGraph,
     RunEnded,
     RunStarted,
     SessionInterrupted,
@@ -90,8 +91,7 @@ def _measures(before: Plan, event: Event, after: Plan) -> Iterator[str]:
         lost = isinstance(event, (ChoiceFailed, Backjumped)) and event.unreplayed
         if not lost and not n[:4] + n[5:] < m[:4] + m[5:]:
             yield f"the measure without J did not fall: {m} -> {n}"
-        raises = isinstance(event, Redirected) and any(isinstance(e, SetLimit) for e in event.edits)
-        if not raises and not measures.gauge(after) < measures.gauge(before):
+        if not _raises_limits(before, event) and not measures.gauge(after) < measures.gauge(before):
             yield f"the gauge did not fall: {measures.gauge(before)} -> {measures.gauge(after)}"
     elif m != n:
         yield f"a note changed the measure: {m} -> {n}"
@@ -102,6 +102,20 @@ def _measures(before: Plan, event: Event, after: Plan) -> Iterator[str]:
                 "the bound on sessions did not hold: "
                 f"{measures.session_bound(before)} -> {measures.session_bound(after)}"
             )
+
+
+def _raises_limits(before: Plan, event: Event) -> bool:
+    """Whoever raises what the weights of the gauge are made of raises the gauge."""
+    if not isinstance(event, Redirected):
+        return False
+    most = max(a.max_attempts or 0 for a in before.atoms.values())
+    return any(
+        isinstance(edit, SetLimit)
+        or (
+            isinstance(edit, RewriteGraph) and any((a.max_attempts or 0) > most for a in edit.atoms)
+        )
+        for edit in event.edits
+    )
 
 
 def _tables(before: Plan, event: Event, after: Plan) -> Iterator[str]:
@@ -272,11 +286,19 @@ def _reopening(
                         yield f"the forced choice {edit.choice} is not live"
                 case OverrideBinding():
                     roots.append(edit.atom)
+                case RewriteGraph():
+                    roots += _rewritten_leaves(before, edit, after)
+                    kept = [a.id for a in edit.atoms if a.id in before.atoms]
+                    made = sum(n not in kept for n in after.atoms)
+                    if made != after.spent.created - before.spent.created:
+                        yield "an atom came for nothing, or was paid twice"
     seen = view(after)
     for root in roots:
         fresh = set(_built_upon(before, root))
         if root in after.groups:
             fresh |= set(subtree(seen.shape, root))
+        if isinstance(event, Redirected) and isinstance(event.edits[0], RewriteGraph):
+            fresh.add(root)
         for name in fresh:
             atom = after.atoms.get(AtomId(name))
             if atom is None or name not in seen.live or name in seen.shape.kids:
@@ -285,6 +307,18 @@ def _reopening(
                 yield f"stale: {name} kept its result"
             elif atom.id in seen.exhausted:
                 yield f"{name} was reopened without an attempt"
+
+
+def _rewritten_leaves(before: Plan, edit: RewriteGraph, after: Plan) -> Iterator[str]:
+    """What was done, and says something else now or was set back by hand."""
+    seen = view(after)
+    for atom in edit.atoms:
+        was = before.atoms.get(atom.id)
+        if was is None or was.status is not Status.RESOLVED or atom.id in seen.shape.kids:
+            continue
+        said = [(a.description, a.depends_on, a.check, a.status) for a in (was, atom)]
+        if said[0] != said[1]:
+            yield atom.id
 
 
 def _growth(before: Plan, event: Decomposed | AlternativesProposed, after: Plan) -> Iterator[str]:

@@ -121,6 +121,18 @@ SUITES: tuple[Suite, ...] = (
         only_groups=True,
         happens=("add", "remove", "stop"),
     ),
+    Suite(name="rewrite", at_most=3, redirects=1, fuel=1, happens=("rewrite",)),
+    Suite(
+        name="rewrite races",
+        at_most=3,
+        redirects=1,
+        fuel=2,
+        width=2,
+        speculative=True,
+        unwritten=True,
+        only_groups=True,
+        happens=("rewrite",),
+    ),
     Suite(
         name="limits and growth",
         at_most=2,

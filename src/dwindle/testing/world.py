@@ -74,6 +74,7 @@ from dwindle.kernel.model import (
     StopCode,
 )
 from dwindle.kernel.shape import subtree
+from dwindle.testing.rewrites import rewrites
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,7 @@ class Suite:
     name: str
     happens: tuple[str, ...] = ()
     """Out of: infeasible, grow, worker_grow, late, interrupt, rate, gaps, nothing_judged, ask,
-    early, stop, pause, lost, objective, add, remove, force, limits, override."""
+    early, stop, pause, lost, objective, add, remove, force, rewrite, limits, override."""
     attempts: int = 1
     probes: int = 0
     rounds: int = 1
@@ -324,6 +325,9 @@ def _redirects(plan: Plan, happens: tuple[str, ...]) -> Iterator[Event]:
         for forced in plan.groups.values():
             for choice in forced.choices:
                 yield redirect(adjust, ForceChoice(group=forced.id, choice=choice))
+    if "rewrite" in happens:
+        for edit in rewrites(plan):
+            yield redirect(adjust, edit)
     if "override" in happens:
         for name in plan.bindings:
             yield redirect(
