@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 from contextlib import chdir, redirect_stderr, redirect_stdout
-from dataclasses import replace
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
@@ -16,10 +15,9 @@ from tests.surfaces.command import GRAPH_FILE, PLAIN, Ended, dwindle, git, repos
 from tests.surfaces.on_a_terminal import CTRL_C, CTRL_D, OnATerminal, Played
 
 from dwindle.adapters.disk import DirectoryLock
-from dwindle.kernel.model import Aligned, CheckType, Control, PlanKind, RunStatus
+from dwindle.kernel.model import Aligned, Control, PlanKind, RunStatus
 from dwindle.surfaces.cli import entry
 from dwindle.surfaces.cli.align import Wish, answer
-from dwindle.surfaces.dialogue import Answers, AtomAnswer, CheckAnswer
 from dwindle.surfaces.plan_place import JOURNALS
 from dwindle.wiring import load
 
@@ -558,19 +556,3 @@ def test_a_draft_with_faults_can_be_mended_before_it_is_accepted(
     assert answer(wish, terminal) == 0
     assert any("../draft.yaml:2: goal is blank" in line for line in terminal.shown)
     assert 'goal: "Mended"' in (project / GRAPH_FILE).read_text()
-
-
-def test_what_a_planner_proposes_is_accepted_by_the_person(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def planner(answers: Answers) -> Answers:
-        check = CheckAnswer(type=CheckType.COMMAND, value="sh check.sh", item="Done")
-        atom = AtomAnswer(id="A1", description=f"So that: {answers.why}")
-        return replace(answers, checks=(check,), atoms=(atom,))
-
-    monkeypatch.chdir(project)
-    terminal = Played(iter(["Goal", "Why", "What", "When", "a"]))
-    assert answer(Wish(run_id=RUN), terminal, planner) == 0
-    plan = load(PlanKind.GRAPH, (project / GRAPH_FILE).read_bytes()).plan
-    assert plan is not None
-    assert [atom.description for atom in plan.atoms.values()] == ["So that: Why"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.surfaces.on_a_terminal import Played
 
 from dwindle.kernel.model import AtomId, CheckType, GroupId
 from dwindle.surfaces.dialogue import (
+    GOAL,
     Answers,
     AtomAnswer,
     CheckAnswer,
@@ -17,6 +19,7 @@ from dwindle.surfaces.dialogue import (
     agreed,
     converse,
     document,
+    drafted,
     is_yes,
 )
 from dwindle.wiring import load_draft
@@ -27,7 +30,6 @@ def played(*words: str) -> Played:
 
 
 FOUR = ("Log in", "They cannot", "A page", "Tests pass")
-ALIGNED = Answers(goal="Log in", why="They cannot", deliverables="A page", done="Tests pass")
 
 
 def test_every_question_is_asked_until_it_is_answered() -> None:
@@ -83,21 +85,53 @@ def test_the_base_case_needs_something_for_a_machine() -> None:
     assert terminal.shown.count("There must be one that a machine can run.") == 1
 
 
-def test_a_planner_may_propose_the_rest() -> None:
-    asked: list[Answers] = []
-    proposal = Answers(goal="Better")
+@dataclass
+class Helping:
+    """A planner that has one draft, or none, and says in capitals what should be different."""
 
-    def planner(answers: Answers) -> Answers | None:
-        asked.append(answers)
-        return proposal
+    draft: str | None
+    asked: list[object] = field(default_factory=list)
 
-    assert converse(played(*FOUR), planner) is proposal
-    assert asked == [ALIGNED]
+    def proposed(self, given: Answers) -> str | None:
+        self.asked.append(given)
+        return self.draft
+
+    def changed(self, draft: str, words: str) -> str | None:
+        self.asked.append((draft, words))
+        return None if self.draft is None else words
 
 
-def test_a_planner_without_an_idea_leaves_the_questions_to_the_person() -> None:
+def test_a_planner_is_told_goal_and_reason_and_proposes_the_rest() -> None:
+    planner = Helping("a draft")
+    assert drafted(played("", *FOUR), planner) == "a draft"
+    assert planner.asked == [Answers(goal="Log in", why="They cannot")]
+
+
+def test_a_planner_without_an_idea_leaves_the_rest_of_the_questions_to_the_person() -> None:
     words = (*FOUR, "file", "out", "", "", "Make it", "", "")
-    assert converse(played(*words), lambda _: None) == converse(played(*words))
+    terminal = played(*words)
+    by_hand = document(converse(played(*words)))
+    assert (drafted(terminal, Helping(None)), drafted(played(*words))) == (by_hand, by_hand)
+    assert terminal.shown.count(f"{GOAL}\n> ") == 1
+
+
+def test_a_draft_may_be_changed_in_words() -> None:
+    planner = Helping("")
+    terminal = played("w", "", "Softer", "words", "Softer still", "a")
+    assert agreed(terminal, "quiet", faults, planner) == "Softer still"
+    assert planner.asked == [("quiet", "Softer"), ("Softer", "Softer still")]
+    menu = "[a]ccept, [e]dit, say in [w]ords what to change, [q]uit? "
+    assert terminal.shown.count(menu) == 3
+
+
+def test_what_a_planner_cannot_change_stays_as_it_is() -> None:
+    assert agreed(played("w", "Softer", "a"), "quiet", faults, Helping(None)) == "quiet"
+
+
+def test_without_a_planner_nothing_is_changed_in_words() -> None:
+    terminal = played("w", "a")
+    assert agreed(terminal, "quiet", faults) == "quiet"
+    assert terminal.shown.count("[a]ccept, [e]dit, [q]uit? ") == 2
 
 
 def test_whoever_leaves_has_answered_nothing() -> None:

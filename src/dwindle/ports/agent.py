@@ -1,7 +1,8 @@
 """An agent program: how to start it on an order, and how to read what it left.
 
-No I/O of its own. `launch` describes a command; `conclude` reads how it ended and what is in the
-outbox. Everything between (processes, limits, sandboxes) is not the agent's business.
+No I/O of its own but for the outbox. A session describes a command, sees its output line by line
+as it comes, and reads in the end how it ended and what is in the outbox. Everything between
+(processes, limits, sandboxes) is not the agent's business.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dwindle.ports.process import Command, Ended
-from dwindle.ports.work import Result, WorkOrder
+from dwindle.ports.work import Order, Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,18 +37,27 @@ class Place:
         return self.outbox / "report.json"
 
 
-class Agent(Protocol):
-    @property
-    def name(self) -> str: ...
+class AgentSession(Protocol):
+    """What is known of one session; nothing of it is shared with another."""
 
-    def launch(self, order: WorkOrder, place: Place) -> Command:
-        """What to run. The order and the prompt are in the outbox already."""
+    @property
+    def command(self) -> Command:
+        """What to run."""
         ...
 
     def watch(self, line: bytes) -> str | None:
         """A line of its output; a sentence ends the session as not to be trusted."""
         ...
 
-    def conclude(self, order: WorkOrder, place: Place, ended: Ended) -> Result:
+    def conclude(self, ended: Ended) -> Result:
         """The report, or why there is none."""
+        ...
+
+
+class Agent(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    def session(self, order: Order, place: Place) -> AgentSession:
+        """One program on one order, which is in the outbox already, as is the prompt."""
         ...

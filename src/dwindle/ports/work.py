@@ -7,11 +7,25 @@ long the run has been going on; it holds no absolute path and no time.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, Final
 
-from dwindle.kernel.events import NewAtom, Usage
-from dwindle.kernel.model import AtomId, Binding, Check, Role
+from dwindle.kernel.events import Edit, NewAtom, Usage
+from dwindle.kernel.model import (
+    ROOT,
+    Atom,
+    AtomId,
+    Binding,
+    Check,
+    Limits,
+    Objective,
+    OrGroup,
+    Role,
+    Spent,
+    TrailEntry,
+)
 
 
 class Purpose(StrEnum):
@@ -67,6 +81,97 @@ class WorkOrder:
     """Paths that no worker may touch."""
 
 
+# --- planning with a person ----------------------------------------------------------------------
+
+PLANNER: Final = "planner"
+"""The role of whoever plans with a person.
+
+It is not one of `Role`: such a session belongs to no atom, is charged to no budget of the plan and
+is never in flight in one, so that neither the kernel nor a plan file has a word for it.
+"""
+
+
+class Occasion(StrEnum):
+    """What a person and a planner have come together for."""
+
+    ALIGN = "align"
+    REDIRECT = "redirect"
+
+
+class Speaker(StrEnum):
+    PERSON = "person"
+    PLANNER = "planner"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One line of what was spoken so far."""
+
+    by: Speaker
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frontier:
+    """What somebody who changes the direction of a plan has to know of it; every part is bounded.
+
+    Texts are cut. `left_out` counts the atoms, groups and bindings that there was no room for.
+    """
+
+    objective: Objective
+    status: str
+    iteration: int
+    open_count: int
+    atoms: tuple[Atom, ...]
+    """Those that are live and not resolved."""
+    groups: tuple[OrGroup, ...]
+    choices: tuple[tuple[AtomId, str], ...]
+    """What each choice of these groups is about; one that is not written yet is not here."""
+    bindings: tuple[tuple[AtomId, Binding], ...]
+    limits: Limits
+    spent: Spent
+    failures: tuple[TrailEntry, ...]
+    """The latest last."""
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanningOrder:
+    """What a planner is handed. Each session is a fresh one: this is all that it remembers."""
+
+    purpose: Occasion
+    words: str
+    """What the person wants: the goal, or what should change."""
+    why: str = ""
+    run: str = ""
+    session: int = 1
+    """Its number within the conversation."""
+    transcript: tuple[Said, ...] = ()
+    draft: str = ""
+    """What lies before the person, if they want it changed."""
+    frontier: Frontier | None = None
+    """The plan that is to be redirected."""
+    failures: tuple[Failure, ...] = ()
+    """Proposals of this conversation that were refused, and why."""
+    may_ask: bool = True
+    timeout_seconds: float = 1800.0
+
+    @property
+    def role(self) -> str:
+        return PLANNER
+
+    @property
+    def atom(self) -> AtomId:
+        return ROOT
+
+    @property
+    def nonce(self) -> int:
+        return self.session
+
+
+Order = WorkOrder | PlanningOrder
+
+
 # --- reports -------------------------------------------------------------------------------------
 
 
@@ -113,6 +218,30 @@ class VerifierReport:
     scores: tuple[Score, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannerQuestions:
+    """It has to know more."""
+
+    questions: tuple[str, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannerDraft:
+    """An objective and a graph, with the values that a draft file has; nobody has judged them."""
+
+    draft: Mapping[str, Any]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannerEdits:
+    """Words turned into edits. `#1` in a `depends_on` is the first atom that they add."""
+
+    edits: tuple[Edit, ...]
+    note: str = ""
+
+
 class Trouble(StrEnum):
     """Why there is no report."""
 
@@ -122,17 +251,45 @@ class Trouble(StrEnum):
     MALFORMED = "malformed"
     TIMED_OUT = "timed_out"
     UNAVAILABLE = "unavailable"
-    """Not installed, not logged in, out of credit: the run cannot go on."""
+    """Not installed, or of no use for another reason that no attempt will change."""
+    NOT_LOGGED_IN = "not_logged_in"
+    OUT_OF_CREDIT = "out_of_credit"
+    UNKNOWN_MODEL = "unknown_model"
     RATE_LIMITED = "rate_limited"
+    OVERLOADED = "overloaded"
+    OFFLINE = "offline"
+    """The service cannot be reached."""
+    REFUSED = "refused"
+    """The model would not do it."""
+    KILLED = "killed"
+    CONTEXT = "context"
+    """More than the model can hold in mind."""
+    TURN_LIMIT = "turn_limit"
+    BUDGET_LIMIT = "budget_limit"
+    """The session's own share of the money is spent."""
+
+
+ENDS_THE_RUN: Final = (
+    Trouble.UNAVAILABLE,
+    Trouble.NOT_LOGGED_IN,
+    Trouble.OUT_OF_CREDIT,
+    Trouble.UNKNOWN_MODEL,
+)
+"""No attempt will fare better until a person has done something."""
+PASSES: Final = (Trouble.RATE_LIMITED, Trouble.OVERLOADED, Trouble.OFFLINE)
+"""Nobody's fault, and over after a while."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoReport:
     trouble: Trouble
     reason: str
+    again_after: float | None = None
+    """Seconds after which it is worth trying again, where the service said so."""
 
 
-Report = WorkerReport | ProbeReport | VerifierReport | NoReport
+PlannerReport = PlannerQuestions | PlannerDraft | PlannerEdits
+Report = WorkerReport | ProbeReport | VerifierReport | PlannerReport | NoReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,8 @@
 
 Every question says what its answer is for. Nothing is written while questions are asked: what comes
 out is a draft, which is shown, may be edited, and is accepted or not. A planner, where there is
-one, is handed the answers so far and proposes the rest; its word is a draft like any other.
+one, is told the goal and the reason, asks back, and proposes the rest; its word is a draft like any
+other. Whoever has none, or is not helped by it, answers all the questions.
 """
 
 from __future__ import annotations
@@ -35,11 +36,18 @@ VALUES = {
 LOWEST, HIGHEST = 1, 5
 HEED = 0.1
 """Seconds after which Ctrl-C is looked for, should it have come at a bad moment."""
+GOAL = "Goal: what should be true in the end?"
+WHY = "Why: what is it for?"
 HEADING = "# Edit what is not right. Everything that docs/state-file.md knows may be added.\n"
 
 
 class Terminal(Protocol):
     """Where a person sits. `ask` raises EOFError or KeyboardInterrupt when they leave."""
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether anybody is there to answer."""
+        ...
 
     def ask(self, prompt: str) -> str: ...
     def say(self, what: str) -> None: ...
@@ -76,41 +84,61 @@ class Answers:
     atoms: tuple[AtomAnswer, ...] = ()
 
 
-Planner = Callable[[Answers], Answers | None]
-"""Proposes the rest; None if it has nothing to propose."""
+class Planner(Protocol):
+    """Somebody who makes a draft out of words. None: it has nothing, and has said why."""
+
+    def proposed(self, given: Answers) -> str | None: ...
+    def changed(self, draft: str, words: str) -> str | None: ...
+
+
 Judge = Callable[[str], Sequence[str]]
 """What is wrong with a draft, in lines for a person; empty if nothing is."""
 
 
-def converse(terminal: Terminal, planner: Planner | None = None) -> Answers:
-    """All questions, in the order in which one thinks about them."""
-    terminal.say("Five things have to be agreed on before anything starts. Ctrl-C leaves.\n")
+def drafted(terminal: Terminal, planner: Planner | None = None) -> str:
+    """A draft, from the answers or from a planner; nobody has agreed to it yet."""
+    if planner is None:
+        terminal.say("Five things have to be agreed on before anything starts. Ctrl-C leaves.\n")
+        return document(converse(terminal))
+    terminal.say("Two questions; then a planner asks back, or proposes the rest. Ctrl-C leaves.\n")
+    given = Answers(goal=_needed(terminal, GOAL), why=_needed(terminal, WHY))
+    proposed = planner.proposed(given)
+    return document(converse(terminal, given)) if proposed is None else proposed
+
+
+def converse(terminal: Terminal, given: Answers | None = None) -> Answers:
+    """All questions that have no answer yet, in the order in which one thinks about them."""
+    given = given or Answers()
     answers = Answers(
-        goal=_needed(terminal, "Goal: what should be true in the end?"),
-        why=_needed(terminal, "Why: what is it for?"),
+        goal=given.goal or _needed(terminal, GOAL),
+        why=given.why or _needed(terminal, WHY),
         deliverables=_needed(terminal, "Deliverables: what should be there afterwards?"),
         done=_needed(terminal, "Definition of done: how would you tell that it is done?"),
     )
-    if planner is not None and (proposed := planner(answers)) is not None:
-        return proposed
     answers = replace(answers, checks=_checks(terminal))
     return replace(answers, atoms=_atoms(terminal))
 
 
-def agreed(terminal: Terminal, draft: str, judge: Judge) -> str | None:
+def agreed(
+    terminal: Terminal, draft: str, judge: Judge, planner: Planner | None = None
+) -> str | None:
     """Show, edit, accept: the draft that a person said yes to; None if they did not."""
     while True:
-        terminal.say("\n" + "\n".join(_visible(line) for line in draft.splitlines()) + "\n")
+        terminal.say("\n" + visible(draft) + "\n")
         faults = judge(draft)
         if faults:
             terminal.say("\n".join([*faults, "This cannot be accepted yet."]))
-        word = terminal.ask("[a]ccept, [e]dit, [q]uit? ").strip().lower()
+        in_words = "" if planner is None else "say in [w]ords what to change, "
+        word = terminal.ask(f"[a]ccept, [e]dit, {in_words}[q]uit? ").strip().lower()
         if word in ("a", "accept") and not faults:
             return draft
         if word in ("q", "quit"):
             return None
         if word in ("e", "edit"):
             draft = terminal.edit(draft)
+        if word in ("w", "words") and planner is not None:
+            words = _needed(terminal, "What should be different?")
+            draft = planner.changed(draft, words) or draft
 
 
 def is_yes(terminal: Terminal, question: str) -> bool:
@@ -145,9 +173,12 @@ def document(answers: Answers) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _visible(line: str) -> str:
-    """A draft may come from anybody: nothing in it drives the terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+def visible(text: str) -> str:
+    """What comes from anybody, line by line: nothing in it drives the terminal."""
+    return "\n".join(
+        "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+        for line in text.splitlines()
+    )
 
 
 # --- questions -----------------------------------------------------------------------------------
@@ -248,6 +279,10 @@ class Console:
         for stream, errors in ((sys.stdin, "replace"), (sys.stdout, "backslashreplace")):
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors=errors)
+
+    @property
+    def can_ask(self) -> bool:
+        return sys.stdin.isatty() and sys.stdout.isatty()
 
     def ask(self, prompt: str) -> str:
         print(prompt, end="", flush=True)

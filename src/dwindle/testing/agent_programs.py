@@ -16,19 +16,21 @@ from typing import Final
 
 from dwindle.kernel.model import ROOT, Check, CheckType, Role
 from dwindle.ports.agent import Agent, Place
-from dwindle.ports.work import NoReport, Purpose, Report, WorkOrder
-from dwindle.testing.agents import ORDER, set_up
+from dwindle.ports.work import PLANNER, NoReport, Order, Purpose, Report
+from dwindle.testing.agents import ORDER, PLAN, set_up
 from dwindle.testing.bare_process import BareProcess
 
 PROMPTS: Final = {
     Role.WORKER: "Write the word hello into the file hello.txt, then report.",
     Role.PROBE: "Say whether the word hello can be written into hello.txt. Change nothing.",
     Role.VERIFIER: "Judge whether README.md says hello. Change nothing.",
+    PLANNER: "A person wants a file hello.txt. Ask them one question about it. Change nothing.",
 }
 SHAPES: Final = {
     Role.WORKER: '{"success": true, "summary": "...", "artifacts": ["hello.txt"]}',
     Role.PROBE: '{"feasible": true, "findings": "..."}',
     Role.VERIFIER: '{"passed": true, "evidence": "...", "failures": []}',
+    PLANNER: '{"questions": ["..."]}',
 }
 README: Final = "hello\n"
 
@@ -39,20 +41,23 @@ class Program:
     folder: Path
     seconds: float
 
-    async def session(self, role: Role, name: str) -> tuple[Report, Place]:
+    async def session(self, role: str, name: str) -> tuple[Report, Place]:
         order = _order(role, self.seconds)
         prompt = f"{PROMPTS[role]}\nReport JSON to the file in DWINDLE_REPORT: {SHAPES[role]}\n"
         place = set_up(self.folder / name, order, prompt)
         (place.workspace / "README.md").write_text(README, "utf-8")
-        ended = await BareProcess().run(self.agent.launch(order, place), self.agent.watch)
-        return self.agent.conclude(order, place, ended).report, place
+        session = self.agent.session(order, place)
+        ended = await BareProcess().run(session.command, session.watch)
+        return session.conclude(ended).report, place
 
 
-def _order(role: Role, seconds: float) -> WorkOrder:
-    order = replace(ORDER, role=role, timeout_seconds=seconds)
-    if role is Role.PROBE:
+def _order(role: str, seconds: float) -> Order:
+    if role == PLANNER:
+        return replace(PLAN, timeout_seconds=seconds)
+    order = replace(ORDER, role=Role(role), timeout_seconds=seconds)
+    if role == Role.PROBE:
         return replace(order, purpose=Purpose.LOOK)
-    if role is Role.VERIFIER:
+    if role == Role.VERIFIER:
         claim = Check(type=CheckType.ASSERTION, value="README.md says hello")
         return replace(
             order, purpose=Purpose.JUDGE, atom=ROOT, description=claim.value or "", checks=(claim,)
@@ -69,7 +74,7 @@ async def worker(program: Program) -> str | None:
     return _refusal(report)
 
 
-async def _reader(program: Program, role: Role) -> str | None:
+async def _reader(program: Program, role: str) -> str | None:
     report, place = await program.session(role, role)
     names = sorted(path.name for path in place.workspace.iterdir())
     if names != ["README.md"] or (place.workspace / "README.md").read_text("utf-8") != README:
@@ -83,6 +88,10 @@ async def probe(program: Program) -> str | None:
 
 async def verifier(program: Program) -> str | None:
     return await _reader(program, Role.VERIFIER)
+
+
+async def planner(program: Program) -> str | None:
+    return await _reader(program, PLANNER)
 
 
 async def odd_names(program: Program) -> str | None:
@@ -102,6 +111,7 @@ PROGRAMS: Final[tuple[tuple[str, Callable[[Program], Awaitable[str | None]]], ..
     ("reports as a verifier, and changes nothing", verifier),
     ("works in folders with blanks and any characters in their names", odd_names),
     ("two of it at the same time do not disturb each other", together),
+    ("reports as a planner, and changes nothing", planner),
 )
 
 

@@ -27,6 +27,10 @@ from dwindle.ports.agent import Agent, Place
 from dwindle.ports.process import Command, Containment, Ended
 from dwindle.ports.work import (
     NoReport,
+    Occasion,
+    Order,
+    PlannerQuestions,
+    PlanningOrder,
     Purpose,
     Report,
     Result,
@@ -49,6 +53,12 @@ ORDER: Final = WorkOrder(
     nonce=7,
     timeout_seconds=60.0,
 )
+PLAN: Final = PlanningOrder(
+    purpose=Occasion.ALIGN,
+    words="See whether planners keep to the contract.",
+    why="Nobody knows yet.",
+    timeout_seconds=60.0,
+)
 DONE: Final[dict[str, Any]] = {"success": True, "summary": "done", "artifacts": ["hello.txt"]}
 DONE_REPORT: Final = WorkerReport(success=True, summary="done", artifacts=("hello.txt",))
 TO_FILE: Final = f"printf '%s' '{json.dumps(DONE)}' > \"$DWINDLE_REPORT\""
@@ -60,45 +70,74 @@ class Answering:
 
     name = "answering"
 
-    def __init__(self, answer: Callable[[WorkOrder], Report], usage: Usage = NO_USAGE) -> None:
+    def __init__(
+        self,
+        answer: Callable[[WorkOrder], Report],
+        usage: Usage = NO_USAGE,
+        plan: Callable[[PlanningOrder], Report] | None = None,
+    ) -> None:
         self.answer = answer
         self.usage = usage
+        self.plan = plan
         self.orders: list[WorkOrder] = []
         """All that it was given, in order."""
+        self.planned: list[PlanningOrder] = []
+        """What it was given as a planner."""
 
-    def launch(self, order: WorkOrder, place: Place) -> Command:
-        self.orders.append(order)
-        return Command(argv=("true",), cwd=place.workspace, timeout_seconds=order.timeout_seconds)
+    def session(self, order: Order, place: Place) -> Answer:
+        if isinstance(order, PlanningOrder):
+            self.planned.append(order)
+        else:
+            self.orders.append(order)
+        return Answer(by=self, order=order, place=place)
+
+    def report(self, order: Order) -> Report:
+        if not isinstance(order, PlanningOrder):
+            return self.answer(order)
+        if self.plan is None:
+            return NoReport(trouble=Trouble.UNAVAILABLE, reason="it does not plan")
+        return self.plan(order)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One session of an `Answering` agent."""
+
+    by: Answering
+    order: Order
+    place: Place
+
+    @property
+    def command(self) -> Command:
+        seconds = self.order.timeout_seconds
+        return Command(argv=("true",), cwd=self.place.workspace, timeout_seconds=seconds)
 
     def watch(self, line: bytes) -> str | None:
         del line
         return None
 
-    def conclude(self, order: WorkOrder, place: Place, ended: Ended) -> Result:
-        del place, ended
-        return Result(report=self.answer(order), usage=self.usage)
+    def conclude(self, ended: Ended) -> Result:
+        del ended
+        return Result(report=self.by.report(self.order), usage=self.by.usage)
 
 
 # --- a scene -------------------------------------------------------------------------------------
 
 
-def public_order(order: WorkOrder) -> bytes:
+def public_order(order: Order) -> bytes:
     """No more than the fields that are promised to every program."""
-    found = {
-        "role": order.role,
-        "run": order.run,
-        "atom": order.atom,
-        "description": order.description,
-        "attempt": order.attempt,
-        "nonce": order.nonce,
-        "bindings": {},
-        "checks": [],
-        "failures": [],
-    }
+    found: dict[str, Any] = {"role": order.role, "run": order.run, "atom": order.atom}
+    if isinstance(order, PlanningOrder):
+        found |= {"description": order.words, "attempt": order.session}
+    else:
+        found |= {"description": order.description, "attempt": order.attempt}
+    found |= {"nonce": order.nonce, "bindings": {}, "checks": [], "failures": []}
+    if isinstance(order, PlanningOrder):
+        found |= {"purpose": order.purpose, "may_ask": order.may_ask}
     return json.dumps(found, ensure_ascii=False).encode()
 
 
-def set_up(folder: Path, order: WorkOrder = ORDER, prompt: str = "Write it.\n") -> Place:
+def set_up(folder: Path, order: Order = ORDER, prompt: str = "Write it.\n") -> Place:
     place = Place(workspace=folder / "workspace", outbox=folder / "outbox")
     place.workspace.mkdir(parents=True)
     place.outbox.mkdir()
@@ -117,17 +156,18 @@ class Scene:
         self,
         line: str,
         *,
-        order: WorkOrder = ORDER,
+        order: Order = ORDER,
         prompt: str = "Write it.\n",
         name: str = "session",
     ) -> tuple[Result, Place]:
         folder = self.folder / name
         place = set_up(folder, order, prompt)
         agent = self.stage(line, folder)
-        ended = await self.containment.run(agent.launch(order, place), agent.watch)
-        return agent.conclude(order, place, ended), place
+        session = agent.session(order, place)
+        ended = await self.containment.run(session.command, session.watch)
+        return session.conclude(ended), place
 
-    async def report(self, line: str, *, order: WorkOrder = ORDER) -> Report:
+    async def report(self, line: str, *, order: Order = ORDER) -> Report:
         result, _ = await self.play(line, order=order)
         return result.report
 
@@ -271,7 +311,7 @@ async def _timeout(scene: Scene) -> None:
 async def _missing(scene: Scene) -> None:
     place = set_up(scene.folder / "session")
     agent = scene.stage(SILENT, scene.folder)
-    result = agent.conclude(ORDER, place, Ended(error="no such program"))
+    result = agent.session(ORDER, place).conclude(Ended(error="no such program"))
     refused(result.report, Trouble.UNAVAILABLE)
 
 
@@ -300,17 +340,29 @@ async def _together(scene: Scene) -> None:
 async def _writable(scene: Scene) -> None:
     place = set_up(scene.folder / "session")
     agent = scene.stage(SILENT, scene.folder)
-    for role in Role:
-        writable = agent.launch(replace(ORDER, role=role), place).writable
+    orders: list[Order] = [*(replace(ORDER, role=role) for role in Role), PLAN]
+    for order in orders:
+        writable = agent.session(order, place).command.writable
         assert place.outbox in writable
-        same((place.workspace in writable), (role is Role.WORKER))
+        same((place.workspace in writable), (order.role == Role.WORKER))
 
 
 @contract("the time a session has is that of its order")
 async def _time(scene: Scene) -> None:
     place = set_up(scene.folder / "session")
     agent = scene.stage(SILENT, scene.folder)
-    same(agent.launch(replace(ORDER, timeout_seconds=77.0), place).timeout_seconds, 77.0)
+    impatient = replace(ORDER, timeout_seconds=77.0)
+    same(agent.session(impatient, place).command.timeout_seconds, 77.0)
+
+
+@contract("a planner may ask, and is asked for nothing that a worker reports")
+async def _planner(scene: Scene) -> None:
+    asking = json.dumps({"questions": ["Which one?"]})
+    line = f"printf '%s' '{asking}' > \"$DWINDLE_REPORT\""
+    result, _ = await scene.play(line, order=PLAN, name="asks")
+    same(result.report, PlannerQuestions(questions=("Which one?",)))
+    result, _ = await scene.play(TO_FILE, order=PLAN, name="works")
+    refused(result.report, Trouble.MALFORMED)
 
 
 def main(arguments: list[str]) -> int:

@@ -15,8 +15,16 @@ from dwindle.adapters.agents.command import CommandAgent
 from dwindle.adapters.agents.scripted import scripted_agent
 from dwindle.ports.agent import Agent, Place
 from dwindle.ports.process import Command, Ended
-from dwindle.ports.work import NoReport, Result, WorkerReport, WorkOrder
-from dwindle.testing.agents import CONTRACTS, Answering, Contract, Scene, Stage
+from dwindle.ports.work import (
+    NoReport,
+    Order,
+    PlannerQuestions,
+    Result,
+    Trouble,
+    WorkerReport,
+    WorkOrder,
+)
+from dwindle.testing.agents import CONTRACTS, PLAN, Answering, Contract, Scene, Stage
 from dwindle.testing.bare_process import BareProcess
 
 
@@ -27,7 +35,8 @@ def command_stage(line: str, folder: Path) -> Agent:
 
 def scripted_stage(line: str, folder: Path) -> Agent:
     script = folder / "script.json"
-    script.write_text(json.dumps({"worker": {"A1": [{"do": [{"run": line}]}]}}), "utf-8")
+    told = {"*": [{"do": [{"run": line}]}]}
+    script.write_text(json.dumps({"worker": told, "planner": told}), "utf-8")
     return scripted_agent(script)
 
 
@@ -51,7 +60,7 @@ def test_a_shipped_agent_keeps_the_contract(
 class Gullible(CommandAgent):
     """Believes every program: it gives no prompt, no time limit, and success to everybody."""
 
-    def launch(self, order: WorkOrder, place: Place) -> Command:
+    def launch(self, order: Order, place: Place) -> Command:
         command = super().launch(order, place)
         elsewhere = {"DWINDLE_REPORT": str(place.outbox.parent / "other.json")}
         return replace(
@@ -63,7 +72,7 @@ class Gullible(CommandAgent):
             writable=(place.outbox.parent,),
         )
 
-    def conclude(self, order: WorkOrder, place: Place, ended: Ended) -> Result:
+    def conclude(self, order: Order, place: Place, ended: Ended) -> Result:
         result = super().conclude(order, place, ended)
         believed = WorkerReport(success=True, summary="I am sure it is fine")
         return replace(result, report=believed)
@@ -97,6 +106,7 @@ reports = {
     "worker": {"success": True, "summary": "hello is there", "artifacts": ["hello.txt"]},
     "probe": {"feasible": True, "findings": "nothing stands in the way"},
     "verifier": {"passed": True, "evidence": "README.md, line 1", "failures": []},
+    "planner": {"questions": ["Which hello?"]},
 }
 if order["role"] == "worker":
     open("hello.txt", "x").write("hello")
@@ -115,7 +125,8 @@ def test_anybody_can_try_a_program_of_theirs(tmp_path: Path) -> None:
             "ok     P3 reports as a verifier, and changes nothing\n"
             "ok     P4 works in folders with blanks and any characters in their names\n"
             "ok     P5 two of it at the same time do not disturb each other\n"
-            "5 of 5 contracts hold\n"
+            "ok     P6 reports as a planner, and changes nothing\n"
+            "6 of 6 contracts hold\n"
         ),
         "",
         0,
@@ -134,7 +145,9 @@ def test_a_program_that_reports_one_thing_to_everybody_is_told_so() -> None:
             "       the workspace was changed: README.md, made",
             "ok     P4 works in folders with blanks and any characters in their names",
             "ok     P5 two of it at the same time do not disturb each other",
-            "3 of 5 contracts hold",
+            "BROKEN P6 reports as a planner, and changes nothing",
+            "       the workspace was changed: README.md, made",
+            "3 of 6 contracts hold",
         ],
         1,
     )
@@ -155,3 +168,19 @@ def test_the_double_answers_and_remembers(tmp_path: Path) -> None:
     report = asyncio.run(scene.report("ignored"))
     assert report == WorkerReport(success=True, summary="did A1")
     assert [order.atom for order in agent.orders] == ["A1"]
+
+
+def test_the_double_plans_if_it_is_told_how(tmp_path: Path) -> None:
+    asked = PlannerQuestions(questions=("Which one?",))
+    able = Answering(lambda _: asked, plan=lambda _: asked)
+    unable = Answering(lambda _: asked)
+    found = []
+    for name, agent in (("able", able), ("unable", unable)):
+        scene = Scene(
+            stage=lambda _line, _folder, agent=agent: agent,  # type: ignore[misc]
+            folder=tmp_path / name,
+            containment=BareProcess(),
+        )
+        found.append(asyncio.run(scene.report("ignored", order=PLAN)))
+    assert found == [asked, NoReport(trouble=Trouble.UNAVAILABLE, reason="it does not plan")]
+    assert (able.orders, able.planned) == ([], [PLAN])

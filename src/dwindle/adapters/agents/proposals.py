@@ -66,12 +66,14 @@ def _child(found: object, where: str, index: int, faults: Faults) -> NewAtom:
         faults.add(f"{child.at('description')} is longer than {MAX_DESCRIPTION} characters")
     return NewAtom(
         description=child.text("description", MAX_DESCRIPTION, needed=True),
-        depends_on=_depends_on(child, index),
-        check=_check(child.raw("check"), child.at("check"), faults) if "check" in child else None,
+        depends_on=depends_on(child, index),
+        check=read_check(child.raw("check"), child.at("check"), faults)
+        if "check" in child
+        else None,
     )
 
 
-def _depends_on(child: Fields, index: int) -> tuple[str, ...]:
+def depends_on(child: Fields, index: int) -> tuple[str, ...]:
     targets = tuple(dict.fromkeys(child.texts("depends_on", MAX_DEPENDENCIES, 200)))
     for target in targets:
         earlier = EARLIER.fullmatch(target)
@@ -84,7 +86,7 @@ def _depends_on(child: Fields, index: int) -> tuple[str, ...]:
     return targets
 
 
-def _check(found: object, where: str, faults: Faults) -> Check | None:
+def read_check(found: object, where: str, faults: Faults) -> Check | None:
     check = Fields(found, where, faults, CHECK)
     if not isinstance(found, dict):
         return None
@@ -103,13 +105,13 @@ def _check(found: object, where: str, faults: Faults) -> Check | None:
     before = len(faults.found)
     made = Check(
         type=CheckType(kind),
-        value=_optional(check, "value"),
-        control=_optional(check, "control"),
+        value=optional(check, "value"),
+        control=optional(check, "control"),
         timeout_seconds=check.whole("timeout_seconds"),
         rubric=_rubric(check),
-        criteria=_optional(check, "criteria"),
+        criteria=optional(check, "criteria"),
         pass_threshold=check.number("pass_threshold"),
-        scope=_optional(check, "scope"),
+        scope=optional(check, "scope"),
     )
     if len(faults.found) == before:
         for problem in check_problems(made, ()):
@@ -117,7 +119,7 @@ def _check(found: object, where: str, faults: Faults) -> Check | None:
     return made
 
 
-def _optional(check: Fields, name: str) -> str | None:
+def optional(check: Fields, name: str) -> str | None:
     if name not in check:
         return None
     text = check.text(name, MAX_CHECK + 1)
@@ -139,7 +141,7 @@ def _rubric(check: Fields) -> tuple[Criterion, ...]:
             Criterion(
                 criterion=line.text("criterion", MAX_CHECK, needed=True),
                 weight=0.0 if weight is None else weight,
-                description=_optional(line, "description"),
+                description=optional(line, "description"),
                 levels=_levels(line),
             )
         )

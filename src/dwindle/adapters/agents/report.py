@@ -11,13 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dwindle.adapters.agents import proposals
+from dwindle.adapters.agents import planner, proposals
 from dwindle.adapters.agents.fields import Faults, Fields, shown
 from dwindle.adapters.agents.strict_json import JsonRefused, strict_object
 from dwindle.kernel.events import NO_USAGE, Usage
 from dwindle.kernel.model import CheckType, Role
 from dwindle.ports.work import (
     NoReport,
+    Order,
+    PlanningOrder,
     ProbeReport,
     Report,
     Score,
@@ -55,19 +57,30 @@ class Decoded:
     """Counted even if the rest is refused: it was spent all the same."""
 
 
-def decode(order: WorkOrder, data: bytes) -> Decoded:
+def decode(order: Order, data: bytes) -> Decoded:
     """The report of the session that was given this order."""
     try:
         found = strict_object(data)
     except JsonRefused as error:
         return Decoded(report=_malformed(str(error)))
     faults = Faults()
-    read, known = _READERS[order.role]
-    given = Fields(found, "", faults, known)
+    given = Fields(found, "", faults, _known(order))
     usage = _usage(given)
     _refuse_another_session(order, given)
-    report = read(order, given)
+    report = _read(order, given)
     return Decoded(report=_malformed(str(faults)) if faults else report, usage=usage)
+
+
+def _known(order: Order) -> tuple[str, ...]:
+    if isinstance(order, PlanningOrder):
+        return (*planner.KNOWN[order.purpose], *OPTIONAL)
+    return _READERS[order.role][1]
+
+
+def _read(order: Order, given: Fields) -> Report:
+    if isinstance(order, PlanningOrder):
+        return planner.read(order, given)
+    return _READERS[order.role][0](order, given)
 
 
 def _malformed(reason: str) -> NoReport:
@@ -84,7 +97,7 @@ def _usage(given: Fields) -> Usage:
     return Usage(tokens=max(0, tokens), usd=float(max(0.0, usd)))
 
 
-def _refuse_another_session(order: WorkOrder, given: Fields) -> None:
+def _refuse_another_session(order: Order, given: Fields) -> None:
     for name, own in (("run", order.run), ("atom", order.atom), ("nonce", order.nonce)):
         said = given.raw(name)
         if name in given and (said != own or isinstance(said, bool)):

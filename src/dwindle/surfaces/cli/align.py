@@ -37,10 +37,14 @@ from dwindle.surfaces.cli.align_said import checked_rows, facts_of, text_of
 from dwindle.surfaces.cli.output import USAGE, complain, say
 from dwindle.surfaces.cli.problem_list import problem_lines, summary
 from dwindle.surfaces.cli.text import as_json, one_line
-from dwindle.surfaces.dialogue import Console, Planner, Terminal, agreed, converse, document, is_yes
+from dwindle.surfaces.dialogue import Console, Planner, Terminal, agreed, drafted, is_yes
+from dwindle.surfaces.history import root_of_here
 from dwindle.surfaces.plan_files import read
 from dwindle.surfaces.plan_place import Place
+from dwindle.surfaces.planner import planner_of
+from dwindle.surfaces.planning import Drafting
 from dwindle.surfaces.refusal import Refused
+from dwindle.surfaces.tree_only import refuse_for_tree
 
 LEFT = EXIT_CODES[StopCode.STOPPED_BY_USER]
 NOT_ALIGNED = EXIT_CODES[StopCode.NOT_ALIGNED]
@@ -82,6 +86,7 @@ class Wish:
 
     source: Path | None = None
     yes: bool = False
+    planner: bool = True
     replace: bool = False
     already_green_ok: bool = False
     cannot_run_yet_ok: bool = False
@@ -100,6 +105,7 @@ def align(  # noqa: PLR0913 - one for each option
     *,
     source: Annotated[Path | None, Parameter(name="--from")] = None,
     yes: bool = False,
+    no_planner: Annotated[bool, Parameter(negative=())] = False,
     replace: bool = False,
     already_green_ok: bool = False,
     cannot_run_yet_ok: bool = False,
@@ -111,6 +117,7 @@ def align(  # noqa: PLR0913 - one for each option
     Args:
         source: A draft: YAML, or a state file. Nothing is asked that it says.
         yes: Accept it without being shown it.
+        no_planner: Ask all questions; no agent is asked to propose a plan.
         replace: Also if the plan that is there is not completed; it is kept.
         already_green_ok: Also if the base case holds before any work.
         cannot_run_yet_ok: Also if the base case cannot run before any work.
@@ -120,20 +127,27 @@ def align(  # noqa: PLR0913 - one for each option
     wish = Wish(
         source=source,
         yes=yes,
+        planner=not no_planner,
         replace=replace,
         already_green_ok=already_green_ok,
         cannot_run_yet_ok=cannot_run_yet_ok,
         run_id=run_id,
         json=json,
     )
+    if source is None:  # Whoever brings a draft knows which plan they want.
+        refuse_for_tree(
+            root_of_here(),
+            "a tree is not aligned: .runner/GOAL.md says what is wanted",
+            "`dwindle run` begins; for a graph plan beside it, `dwindle align --from FILE`",
+        )
     sits = sys.stdin.isatty() and sys.stdout.isatty()
     return answer(wish, Console() if sits else None)
 
 
-def answer(wish: Wish, terminal: Terminal | None, planner: Planner | None = None) -> int:
+def answer(wish: Wish, terminal: Terminal | None) -> int:
     """The exit code; every way to end that is not a success is told here."""
     try:
-        return _aligned(wish, terminal, planner)
+        return _aligned(wish, terminal)
     except (Left, EOFError, KeyboardInterrupt):
         complain("\ndwindle: nothing was written")
         return LEFT
@@ -151,7 +165,7 @@ def answer(wish: Wish, terminal: Terminal | None, planner: Planner | None = None
         return EXIT_CODES[StopCode.IO_ERROR]
 
 
-def _aligned(wish: Wish, terminal: Terminal | None, planner: Planner | None) -> int:
+def _aligned(wish: Wish, terminal: Terminal | None) -> int:
     if wish.run_id is not None and not RUN_ID.fullmatch(wish.run_id):
         hint = "26 digits and capital letters; leave it out for a new one"
         raise Refused(f"{one_line(wish.run_id)!r} is no run id", where="--run-id", hint=hint)
@@ -174,6 +188,7 @@ def _aligned(wish: Wish, terminal: Terminal | None, planner: Planner | None) -> 
     if settings.settings is None:
         raise Gate(wiring.SETTINGS_FILE, settings.problems)
 
+    planner = _planner(wish, terminal, found, settings.settings)
     source, draft, warnings = _drafted(wish, terminal, planner)
     assert draft.plan is not None  # noqa: S101 - or it would have stopped at the gate
     if not wish.json:
@@ -207,7 +222,7 @@ def _drafted(
             data = _accepted(terminal, data.decode(errors="replace"), source)
     else:
         assert terminal is not None  # noqa: S101 - or it would have been refused
-        data = _accepted(terminal, document(converse(terminal, planner)), source)
+        data = _accepted(terminal, drafted(terminal, planner), source, planner)
     draft, problems = wiring.load_draft(data)
     if draft.plan is None or not all(problem.warning for problem in problems):
         raise Gate(source, problems)
@@ -216,12 +231,26 @@ def _drafted(
     return source, draft, problems
 
 
-def _accepted(terminal: Terminal, text: str, source: str) -> bytes:
+def _planner(
+    wish: Wish, terminal: Terminal | None, repository: Repository, settings: Settings
+) -> Planner | None:
+    """Somebody to plan with; never a reason not to go on."""
+    if terminal is None or wish.source is not None or not wish.planner:
+        return None
+    try:
+        found = planner_of(repository, settings)
+    except Refused as refusal:
+        terminal.say(f"There is no planner: {refusal.what}.")
+        return None
+    return None if found is None else Drafting(found, terminal)
+
+
+def _accepted(terminal: Terminal, text: str, source: str, planner: Planner | None = None) -> bytes:
     def faults(draft: str) -> Sequence[str]:
         _, problems = wiring.load_draft(draft.encode(errors="surrogateescape"))
         return list(problem_lines(source, [p for p in problems if not p.warning]))
 
-    chosen = agreed(terminal, text, faults)
+    chosen = agreed(terminal, text, faults, planner)
     if chosen is None:
         raise Left
     return chosen.encode(errors="surrogateescape")
