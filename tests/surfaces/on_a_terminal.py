@@ -7,6 +7,7 @@ import pty
 import select
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ class Played:
     words: Iterator[str]
     edits: Callable[[str], str] = str.upper
     shown: list[str] = field(default_factory=list)
+    can_ask: bool = True
 
     def ask(self, prompt: str) -> str:
         self.shown.append(prompt)
@@ -47,8 +49,11 @@ class Played:
 class OnATerminal:
     """`expect` reads until something was said; `type` answers it."""
 
-    def __init__(self, folder: Path, *words: str, **surroundings: str) -> None:
+    def __init__(
+        self, folder: Path, *words: str, size: tuple[int, int] = (80, 24), **surroundings: str
+    ) -> None:
         self._ours, theirs = pty.openpty()
+        self.resize(*size)
         measured = {n: value for n, value in os.environ.items() if n.startswith("COVERAGE_")}
         program = (sys.executable, "-m", "dwindle", *words)
         self._process = subprocess.Popen(
@@ -87,6 +92,15 @@ class OnATerminal:
 
     def type(self, text: str, *, end: str = "\r") -> None:
         os.write(self._ours, (text + end).encode())
+
+    def resize(self, columns: int, lines: int) -> None:
+        termios.tcsetwinsize(self._ours, (lines, columns))
+
+    def watch(self, seconds: float) -> None:
+        """Read whatever is said in that time."""
+        deadline = time.monotonic() + seconds
+        while self._more(deadline):
+            pass
 
     def answer(self, question: str, words: str) -> None:
         self.expect(question)

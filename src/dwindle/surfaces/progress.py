@@ -1,11 +1,16 @@
 """What a person sees of a run while it runs: a line for everything that happens.
 
-Plain lines, so that they can be piped, kept and searched. Colour only on a terminal.
+Plain lines where they are piped, kept and searched. On a terminal they scroll past a picture of how
+the run stands (see `live`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Protocol, Self
 
 from dwindle.kernel.events import (
     AlternativesProposed,
@@ -17,31 +22,129 @@ from dwindle.kernel.events import (
     Decomposed,
     EarlyChecked,
     Event,
+    IterationCommitted,
     ProbeEnded,
     Redirected,
+    Replanned,
     RunEnded,
     RunStarted,
     SessionInterrupted,
     SessionReaped,
     SessionStarted,
     StopRequested,
+    TreeEdit,
+    Usage,
     VerificationEnded,
 )
 from dwindle.kernel.graph import view
 from dwindle.kernel.measure import gauge
 from dwindle.kernel.model import Plan, Role
+from dwindle.surfaces.cli.output import say
+from dwindle.surfaces.cli.text import counted, one_line
+
+RULER = 5
+"""The same character so often, standing alone, is a line that was drawn."""
+
+
+class Outlet(Protocol):
+    """Where progress goes: `async with` it for as long as the run takes."""
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    def recall(self, events: Iterable[Event]) -> None:
+        """What is on record from before; to be told first."""
+        ...
+
+    def say(self, line: str) -> None: ...
+
+    def show(self, plan: Plan, event: Event) -> None:
+        """The plan, and the event that made it what it is."""
+        ...
+
+    def show_usage(self, nonce: int, usage: Usage) -> None:
+        """What a session in flight has used up to now, if its agent says so."""
+        ...
+
+
+class Lines:
+    """For a pipe, a file, or a terminal that can do no more: lines, each written at once."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Everything is written."""
+
+    def recall(self, events: Iterable[Event]) -> None:
+        """Lines are about what happens now."""
+
+    def say(self, line: str) -> None:
+        say(line)
+
+    def show(self, plan: Plan, event: Event) -> None:
+        """A line was said, where there was something to say."""
+
+    def show_usage(self, nonce: int, usage: Usage) -> None:
+        """What a session used is in the log when it has ended."""
+
+
+def outlet() -> Outlet:
+    """A picture for a person at a terminal that can draw one, else lines."""
+    if sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+        from dwindle.surfaces.live import Live  # noqa: PLC0415 - only then
+
+        return Live()
+    return Lines()
 
 
 class Progress:
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
+    """What the loop tells; to be entered while it runs."""
+
+    def __init__(self, out: Outlet | None = None) -> None:
+        self._out = out or outlet()
+
+    async def __aenter__(self) -> Self:
+        await self._out.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._out.__aexit__(kind, error, trace)
+
+    def recall(self, events: Iterable[Event]) -> None:
+        """What is on record of the run from before."""
+        self._out.recall(events)
 
     def told(self, plan: Plan, event: Event) -> None:
         """The loop calls this after every event."""
-        line = sentence(event)
+        line = one_line(sentence(event))
         if line:
             now = view(plan)
-            self._say(f"{event.at[11:19]} {line}  [{now.open_count} open, gauge {gauge(plan)}]")
+            self.say(f"{event.at[11:19]} {line}  [{now.open_count} open, gauge {gauge(plan)}]")
+        self._out.show(plan, event)
+
+    def used(self, nonce: int, usage: Usage) -> None:
+        """For an agent whose program says what it uses while it is at work."""
+        self._out.show_usage(nonce, usage)
+
+    def say(self, line: str) -> None:
+        self._out.say(line)
 
 
 def sentence(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each event
@@ -54,6 +157,8 @@ def sentence(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each ev
             return f"{event.atom}: a {event.role} starts"
         case AtomResolved():
             return f"{event.atom}: resolved: {_short(event.summary)}"
+        case AttemptFailed(refused=True):
+            return f"{event.atom}: {_short(event.reason)}"
         case AttemptFailed():
             return f"{event.atom}: failed: {_short(event.reason)}"
         case DeclaredInfeasible():
@@ -62,6 +167,13 @@ def sentence(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each ev
             return f"{event.atom}: looked at: {_short(event.findings)}"
         case Decomposed():
             return f"{event.atom}: split into {len(event.children)}: {_short(event.reason)}"
+        case Replanned(edit=None):
+            return f"{event.atom}: planned: nothing was changed"
+        case Replanned(edit=TreeEdit() as edit):
+            return f"{event.atom}: planned: the tree has {counted(len(edit.nodes), 'node')}"
+        case IterationCommitted():
+            short = event.subject.removeprefix("chore(loop): ").partition(" iter ")[2]
+            return f"iteration {short or event.number} is committed: {event.commit[:12]}"
         case AlternativesProposed():
             return f"{event.atom}: given up for {len(event.alternatives)} other ways"
         case SessionInterrupted():
@@ -95,5 +207,6 @@ def _verified(event: VerificationEnded) -> str:
 
 
 def _short(text: str, most: int = 100) -> str:
-    line = " ".join(text.split())
+    """The beginning of it, without the rulers that test runners draw."""
+    line = " ".join(word for word in text.split() if len(word) < RULER or len(set(word)) > 1)
     return line if len(line) <= most else f"{line[: most - 3]}..."
