@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +11,17 @@ import pytest
 
 from dwindle.adapters.journals import event_codec
 from dwindle.kernel.errors import IllegalEvent
-from dwindle.kernel.events import Event, RedirectRequested, StopRequested, Waited
+from dwindle.kernel.events import (
+    Event,
+    Redirected,
+    RedirectRequested,
+    SetLimit,
+    StopRequested,
+    Waited,
+)
+from dwindle.kernel.model import CorrectionType, PlanKind
 from dwindle.runner import control
-from dwindle.runner.control import NAME, Control, Line
+from dwindle.runner.control import GONE, SOCKETS, Control, Line
 from dwindle.runner.crew import News
 
 
@@ -87,9 +96,51 @@ def test_whoever_pauses_and_goes_ends_the_run(
     assert isinstance(heard[1], StopRequested)
 
 
+def test_events_of_a_list_come_together_and_each_must_be_one_that_may_be_asked(
+    tmp_path: Path,
+) -> None:
+    change = Redirected(
+        type=CorrectionType.CONSTRAINT_CHANGE,
+        edits=(SetLimit(name="max_atoms", value=9),),
+        description="room",
+    )
+    wanted: tuple[Event, ...] = (change, RedirectRequested(active=False))
+
+    def speak() -> tuple[object, object]:
+        there = Line.to(tmp_path)
+        assert there is not None
+        both = there.ask(*map(event_codec.encode, wanted))
+        mixed = there.ask(event_codec.encode(change), event_codec.encode(Waited()))
+        there.close()
+        return both, mixed
+
+    said, heard = asyncio.run(told(tmp_path, speak))
+    assert said == ({"ok": True, "why": ""}, {"ok": False, "why": "nobody may ask for Waited"})
+    assert heard == list(wanted)
+
+
+@pytest.mark.parametrize(
+    "taken_up_by", [RedirectRequested(active=False), StopRequested(reason="n")]
+)
+def test_a_pause_that_somebody_else_takes_up_does_not_end_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken_up_by: Event
+) -> None:
+    """Whoever gives the pause back takes it up; whoever asks for something else does not."""
+    monkeypatch.setattr(control, "PATIENCE", 0.04)
+
+    def speak() -> None:
+        spoken(tmp_path, event_codec.encode(RedirectRequested()))
+        spoken(tmp_path, event_codec.encode(taken_up_by))
+        time.sleep(0.08)
+
+    _, heard = asyncio.run(told(tmp_path, speak))
+    ends = [] if isinstance(taken_up_by, RedirectRequested) else [StopRequested(reason=GONE)]
+    assert heard == [RedirectRequested(), taken_up_by, *ends]
+
+
 def test_nobody_listens(tmp_path: Path) -> None:
     assert Line.to(tmp_path) is None
-    (tmp_path / NAME).touch()
+    (tmp_path / SOCKETS[PlanKind.GRAPH]).touch()
     assert Line.to(tmp_path) is None
 
 

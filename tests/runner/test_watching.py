@@ -12,6 +12,7 @@ from dwindle.adapters.formats.graph_plan import GraphWriter, decode
 from dwindle.adapters.journals.jsonl import JsonlJournal
 from dwindle.kernel.events import Event, RedirectRequested, StopRequested
 from dwindle.kernel.model import StopCode
+from dwindle.runner.control import GONE, PATIENCE, Pause
 from dwindle.runner.ledger import Ledger, Store, digest
 from dwindle.runner.watching import FileWatch
 
@@ -31,8 +32,15 @@ class Story:
             FIRST_PLAN, Store(journal=journal, file=file, writer=writer), clock=Clock()
         )
         self.ledger.record(EVENTS[0])
+        self.pause = Pause()
+        self.clock = Clock()
         self.watch = FileWatch(
-            self.path, self.ledger, lambda content: decode(content).plan, self.aside
+            self.path,
+            self.ledger,
+            lambda content: decode(content).plan,
+            self.aside,
+            pause=self.pause,
+            clock=self.clock,
         )
         assert self.watch.look() == ()
         self.ours = self.path.read_bytes()
@@ -103,3 +111,38 @@ def test_a_file_that_is_gone_comes_back(story: Story) -> None:
     assert isinstance(asked, StopRequested)
     assert asked.code is StopCode.TAMPERED
     assert story.path.read_bytes() == story.ours
+
+
+# --- a pause that nobody comes for ---------------------------------------------------------------
+
+
+def paused(story: Story) -> None:
+    (asked,) = story.edited("redirect_requested: false", "redirect_requested: true")
+    story.ledger.record(asked)
+    story.ledger.flush()
+
+
+def test_a_pause_that_the_file_asked_for_ends_the_run_when_nobody_comes(story: Story) -> None:
+    paused(story)
+    story.clock.now += PATIENCE / 2
+    assert story.watch.look() == ()
+    story.clock.now += PATIENCE / 2
+    assert story.watch.look() == (StopRequested(reason=GONE),)
+    assert story.watch.look() == ()
+
+
+def test_somebody_came(story: Story) -> None:
+    paused(story)
+    story.pause.holder = story
+    story.clock.now += PATIENCE
+    assert story.watch.look() == ()
+    story.pause.holder = None  # how they leave is between them and the run
+    assert story.watch.look() == ()
+
+
+def test_the_file_takes_it_back(story: Story) -> None:
+    paused(story)
+    (asked,) = story.edited("redirect_requested: true", "redirect_requested: false")
+    assert asked == RedirectRequested(active=False)
+    story.clock.now += PATIENCE
+    assert story.watch.look() == ()

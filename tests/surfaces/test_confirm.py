@@ -153,5 +153,5 @@ def test_what_was_edited_is_left_alone(tmp_path: Path) -> None:
     assert dwindle(tmp_path, "confirm", "1", "no") == Ended(
         code=2,
         err=f"dwindle: {GRAPH_FILE}: the plan file was edited since it was last written\n"
-        "  put it back, and change the plan by `dwindle redirect`\n",
+        "  `dwindle redirect --adopt` takes the edit over; or put the file back as it was\n",
     )

@@ -1,7 +1,8 @@
 """How people reach a running loop: a socket beside the plan's lock.
 
-A line is an event in the journal's form; the answer is a line of JSON and comes when the request is
-on record. That the run has ended is seen from its lock, which is let go then. The socket is
+A line is an event in the journal's form, or a list of such; the answer is a line of JSON and comes
+when the request is on record. Events of a list are taken one after the other, and nothing is begun
+between them. That the run has ended is seen from its lock, which is let go then. The socket is
 addressed through its folder's descriptor, because the path of a socket may be 107 bytes long and
 that of a repository longer.
 """
@@ -16,14 +17,17 @@ import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import Event, Redirected, RedirectRequested, StopRequested
+from dwindle.kernel.model import PlanKind
 from dwindle.runner.crew import News
 
-NAME = "control.sock"
-LONGEST = 1 << 20
+SOCKETS: Final = {PlanKind.GRAPH: "control.sock", PlanKind.TREE: "tree.sock"}
+"""Both plans of a repository may be run at the same time."""
+LONGEST = 1 << 26
+"""Bytes of a line: room for a whole plan, rewritten."""
 
 
 Decode = Callable[[bytes], Event]
@@ -32,23 +36,41 @@ Decode = Callable[[bytes], Event]
 MAY_BE_ASKED = (StopRequested, Redirected, RedirectRequested)
 PATIENCE = 10.0
 """Seconds that a run waits, paused, for a person who has gone."""
+GONE = "the person who wanted to redirect is gone; `dwindle redirect` takes it up"
+
+
+class Pause:
+    """Who holds a paused run up: one connection at most, the one that asked last."""
+
+    def __init__(self) -> None:
+        self.holder: object = None
 
 
 class Control:
     """The listening end; `asked` is the loop's queue."""
 
-    def __init__(self, folder: Path, asked: asyncio.Queue[News], decode: Decode) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        asked: asyncio.Queue[News],
+        decode: Decode,
+        pause: Pause | None = None,
+        *,
+        kind: PlanKind = PlanKind.GRAPH,
+    ) -> None:
         self._folder = folder
+        self._name = SOCKETS[kind]
         self._asked = asked
         self._decode = decode
+        self._pause = pause or Pause()
         self._server: asyncio.Server | None = None
 
     async def __aenter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._clear()
-        with _short_path(self._folder) as path:
+        with _short_path(self._folder, self._name) as path:
             self._server = await asyncio.start_unix_server(self._answer, path, limit=LONGEST)
-        (self._folder / NAME).chmod(0o600)
+        (self._folder / self._name).chmod(0o600)
         return self
 
     async def __aexit__(
@@ -63,18 +85,14 @@ class Control:
 
     def _clear(self) -> None:
         """Remove our socket, or the one that a killed runner left."""
-        (self._folder / NAME).unlink(missing_ok=True)
+        (self._folder / self._name).unlink(missing_ok=True)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One person: a request a line, until they hang up. Whoever pauses must come back."""
-        paused = False
+        me = object()
         try:
             while line := await reader.readline():
-                event, said = await self._taken(line)
-                if said["ok"] and isinstance(event, RedirectRequested):
-                    paused = event.active
-                if said["ok"] and isinstance(event, Redirected):
-                    paused = False
+                said = await self._taken(line, me)
                 writer.write((json.dumps(said) + "\n").encode())
                 await writer.drain()
         except (OSError, ValueError):
@@ -83,20 +101,33 @@ class Control:
             return  # the run is over
         finally:
             writer.close()
-        if paused:
-            await asyncio.sleep(PATIENCE)
-            reason = "the person who wanted to redirect is gone; `dwindle redirect` takes it up"
-            await self._put(StopRequested(reason=reason))
+        if self._pause.holder is not me:
+            return
+        await asyncio.sleep(PATIENCE)
+        if self._pause.holder is me:  # nobody else has taken it up
+            await self._put(StopRequested(reason=GONE))
 
-    async def _taken(self, line: bytes) -> tuple[Event | None, dict[str, Any]]:
+    async def _taken(self, line: bytes, me: object) -> dict[str, Any]:
         try:
-            event = self._decode(line)
+            events = self._decoded(line)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it, it is no request
-            return None, {"ok": False, "why": f"not a request: {error}"}
-        if not isinstance(event, MAY_BE_ASKED):
-            return event, {"ok": False, "why": f"nobody may ask for {type(event).__name__}"}
-        refusal = await self._put(event)
-        return event, {"ok": refusal is None, "why": str(refusal or "")}
+            return {"ok": False, "why": f"not a request: {error}"}
+        for event in events:
+            if not isinstance(event, MAY_BE_ASKED):
+                return {"ok": False, "why": f"nobody may ask for {type(event).__name__}"}
+        # All of them at once, so that the loop finds the next when it is done with one.
+        refusals = await asyncio.gather(*(self._put(event) for event in events))
+        for event, refusal in zip(events, refusals, strict=True):
+            if refusal is None and isinstance(event, (Redirected, RedirectRequested)):
+                holds = isinstance(event, RedirectRequested) and event.active
+                self._pause.holder = me if holds else None
+        first = next((refusal for refusal in refusals if refusal is not None), None)
+        return {"ok": first is None, "why": str(first or "")}
+
+    def _decoded(self, line: bytes) -> tuple[Event, ...]:
+        if not line.startswith(b"["):
+            return (self._decode(line),)
+        return tuple(self._decode(json.dumps(one).encode()) for one in json.loads(line))
 
     async def _put(self, event: Event) -> IllegalEvent | None:
         done: asyncio.Future[IllegalEvent | None] = asyncio.get_running_loop().create_future()
@@ -112,21 +143,24 @@ class Line:
         self._answers = connected.makefile("rb")
 
     @classmethod
-    def to(cls, folder: Path, seconds: float = 10.0) -> Line | None:
+    def to(
+        cls, folder: Path, seconds: float = 10.0, *, kind: PlanKind = PlanKind.GRAPH
+    ) -> Line | None:
         connected = socket.socket(socket.AF_UNIX)
         connected.settimeout(seconds)
         try:
-            with _short_path(folder) as path:
+            with _short_path(folder, SOCKETS[kind]) as path:
                 connected.connect(path)
         except OSError:
             connected.close()
             return None
         return cls(connected)
 
-    def ask(self, event: bytes) -> dict[str, Any] | None:
-        """Send the journal's form of an event; the answer, or None if the loop is gone."""
+    def ask(self, *events: bytes) -> dict[str, Any] | None:
+        """Send the journal's form of events; the answer, or None if the loop is gone."""
+        line = events[0] if len(events) == 1 else b"[" + b",".join(events) + b"]"
         try:
-            self._socket.sendall(event + b"\n")
+            self._socket.sendall(line + b"\n")
             answer = self._answers.readline(LONGEST)
         except OSError:
             return None
@@ -139,9 +173,9 @@ class Line:
 
 
 @contextlib.contextmanager
-def _short_path(folder: Path) -> Iterator[str]:
+def _short_path(folder: Path, name: str) -> Iterator[str]:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield f"/proc/self/fd/{descriptor}/{NAME}"
+        yield f"/proc/self/fd/{descriptor}/{name}"
     finally:
         os.close(descriptor)

@@ -1,18 +1,22 @@
 """Watching the plan file while a run holds it.
 
 Other tools ask for things by setting flags in the file: that is part of its contract, and honoured.
+A pause that was asked for like that has nobody at the other end; if nobody comes to redirect, the
+run ends with the flag set.
 Any other change behind the back of a running loop is tampering: the change is kept aside, the file
 is put back, and the run ends.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from dwindle.kernel.events import Event, RedirectRequested, StopRequested
 from dwindle.kernel.model import Plan, StopCode
+from dwindle.runner.control import GONE, PATIENCE, Pause
 from dwindle.runner.ledger import Ledger
 
 EVERY = 0.5
@@ -24,15 +28,41 @@ Read = Callable[[bytes], Plan | None]
 class FileWatch:
     """`read` decodes the file; `aside` is where a change that nobody asked for is kept."""
 
-    def __init__(self, path: Path, ledger: Ledger, read: Read, aside: Path) -> None:
+    def __init__(  # noqa: PLR0913 - what it looks at, and how
+        self,
+        path: Path,
+        ledger: Ledger,
+        read: Read,
+        aside: Path,
+        *,
+        pause: Pause | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._path = path
         self._ledger = ledger
         self._read = read
         self._aside = aside
+        self._pause = pause or Pause()
+        self._clock = clock
+        self._paused_at: float | None = None
         self._seen: tuple[int, int, int] | None = None
 
     def look(self) -> tuple[Event, ...]:
         """What the file asks for since the last look; usually nothing, for the price of a stat."""
+        return self._left_waiting() or self._asked()
+
+    def _left_waiting(self) -> tuple[Event, ...]:
+        """A pause that the file asked for ends the run when nobody comes."""
+        if self._paused_at is None:
+            return ()
+        if not self._ledger.plan.control.redirect_requested or self._pause.holder is not None:
+            self._paused_at = None
+        elif self._clock() - self._paused_at >= PATIENCE:
+            self._paused_at = None
+            return (StopRequested(reason=GONE),)
+        return ()
+
+    def _asked(self) -> tuple[Event, ...]:
         try:
             found = self._path.stat()
             stamp = (found.st_mtime_ns, found.st_ino, found.st_size)
@@ -64,6 +94,7 @@ class FileWatch:
             reason = asked.stop_reason or "stop_requested was set in the plan file"
             return (StopRequested(reason=reason),)
         if asked.redirect_requested != ours.control.redirect_requested:
+            self._paused_at = self._clock() if asked.redirect_requested else None
             return (RedirectRequested(active=asked.redirect_requested),)
         return ()
 

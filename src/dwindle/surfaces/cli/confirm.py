@@ -24,6 +24,7 @@ from dwindle.surfaces.history import root_of_here
 from dwindle.surfaces.plan_place import PLAN_FILE
 from dwindle.surfaces.refusal import Refused
 from dwindle.surfaces.taken_up import taken_up
+from dwindle.surfaces.tree_only import refuse_for_tree
 
 ANSWERS = {"yes": Answer.YES, "no": Answer.NO}
 SHOWN = {Answer.OPEN: "open", Answer.YES: "yes", Answer.NO: "no"}
@@ -46,6 +47,11 @@ def confirm(*item_and_answer: str, words: str = "") -> int:
     """
     word = _understood(item_and_answer)
     root = root_of_here()
+    refuse_for_tree(
+        root,
+        "a tree asks for nobody's word: its guard decides",
+        "answer what stands in .runner/HUMAN_QUESTIONS.md, commit, and `dwindle run`",
+    )
     try:
         with taken_up(root) as ledger:
             asked = _asked(ledger.plan)
@@ -61,7 +67,7 @@ def confirm(*item_and_answer: str, words: str = "") -> int:
     except IllegalEvent as error:
         raise Refused(f"too late: {error.reason}", where=PLAN_FILE) from None
     except EditedByHand as error:
-        hint = "put it back, and change the plan by `dwindle redirect`"
+        hint = "`dwindle redirect --adopt` takes the edit over; or put the file back as it was"
         raise Refused(str(error), where=PLAN_FILE, hint=hint) from None
     except Locked as error:
         complain(f"dwindle: {error}\n  a run has this plan; it asks when it has stopped")

@@ -1,23 +1,23 @@
 """dwindle redirect: change direction, while the loop runs or while it rests.
 
-Typed edits are tried on the plan before anything is ended, and what they do to it is said first.
-Each scope of edits is one redirect, and there is a limited number of those.
+There are four ways to say what should change: by options, in words that a planner turns into edits,
+in an editor, or in the plan file itself, which is then adopted. All of them end in redirects, one
+for each scope; what they do is said first, and there is a limited number of them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from dwindle import wiring
 from dwindle.adapters.disk import Locked
-from dwindle.adapters.journals import event_codec
+from dwindle.adapters.journals.jsonl import JournalDamaged
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import (
     AddAtom,
@@ -26,40 +26,65 @@ from dwindle.kernel.events import (
     ForceChoice,
     NewAtom,
     OverrideBinding,
-    Redirected,
     RemoveAtom,
     SetLimit,
 )
-from dwindle.kernel.graph import view
-from dwindle.kernel.model import (
-    AtomId,
-    BaseCase,
-    Check,
-    CheckType,
-    CorrectionType,
-    GroupId,
-    Plan,
-    PlanKind,
-    TrailType,
-)
-from dwindle.runner.control import Line
-from dwindle.runner.redirecting import preview, undone
-from dwindle.surfaces import running
+from dwindle.kernel.exit_codes import EXIT_CODES
+from dwindle.kernel.model import AtomId, BaseCase, Check, CheckType, GroupId, Plan, StopCode
+from dwindle.ports.store import StoreFailed
+from dwindle.ports.workspace import WorkspaceFailed
+from dwindle.runner.ledger import OutOfStep
+from dwindle.surfaces import adoption
 from dwindle.surfaces.cli.output import complain, say
-from dwindle.surfaces.plan_files import repository
+from dwindle.surfaces.dialogue import Console, Terminal, is_yes
+from dwindle.surfaces.held import held, line_to, refused_because
+from dwindle.surfaces.history import root_of_here
+from dwindle.surfaces.redirection import (
+    NOTHING,
+    changed_by,
+    effect_lines,
+    in_editor,
+    in_words,
+    redirects,
+    state_lines,
+    tried,
+)
 from dwindle.surfaces.refusal import Refused
+from dwindle.surfaces.tree_only import refuse_for_tree
 
-EFFECT = {
-    CorrectionType.OBJECTIVE_CHANGE: "the Trail is cleared and every budget but the redirects "
-    "is refilled",
-    CorrectionType.DAG_ADJUSTMENT: "the Trail is kept and a correction is added to it",
-    CorrectionType.CONSTRAINT_CHANGE: "the Trail is kept",
-    CorrectionType.BINDINGS_OVERRIDE: "the Trail is kept",
-}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What was asked for on the command line; at most one way to say it."""
+
+    edits: tuple[Edit, ...] = ()
+    words: str = ""
+    edit: bool = False
+    adopt: bool = False
+    why: str = ""
+    yes: bool = False
+
+
+class Nobody:
+    """A terminal without a person."""
+
+    can_ask = False
+
+    def ask(self, prompt: str) -> str:
+        raise EOFError(prompt)
+
+    def say(self, what: str) -> None:
+        complain(what)
+
+    def edit(self, draft: str) -> str:
+        return draft
+
+
+INSTEAD = "`dwindle stop`, edit .runner/tree.json or .runner/GOAL.md, commit, `dwindle run`"
 
 
 def redirect(  # noqa: PLR0913 - one for each edit
-    *,
+    *words: str,
     goal: str | None = None,
     base_case: str | None = None,
     reopen: Annotated[tuple[str, ...], Parameter(negative=())] = (),
@@ -71,12 +96,15 @@ def redirect(  # noqa: PLR0913 - one for each edit
     select: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     set_: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
     bind: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    edit: bool = False,
+    adopt: bool = False,
     why: str = "",
     yes: bool = False,
 ) -> int:
     """Change direction.
 
     Args:
+        words: What should change; a planner turns it into edits.
         goal: Another goal.
         base_case: Another base case: one command that has to succeed.
         reopen: With another goal: a resolved atom that must be done again.
@@ -88,6 +116,8 @@ def redirect(  # noqa: PLR0913 - one for each edit
         select: GROUP=ATOM: take this choice.
         set_: LIMIT=VALUE, such as max_iterations=40.
         bind: ATOM=SUMMARY: what a resolved atom really came to.
+        edit: Open the plan in $VISUAL or $EDITOR.
+        adopt: Take over what was edited in the plan file by hand.
         why: A sentence for the record.
         yes: Do not ask.
     """
@@ -106,31 +136,113 @@ def redirect(  # noqa: PLR0913 - one for each edit
         *(SetLimit(name=name, value=_value(text)) for name, text in _pairs(set_, "--set")),
         *(OverrideBinding(atom=AtomId(a), summary=s) for a, s in _pairs(bind, "--bind")),
     )
-    if not edits:
-        raise Refused("there is nothing to change", hint="`dwindle redirect --help` has the edits")
-    root = Path(repository(str(Path.cwd())) or Path.cwd())
-    events = tuple(_events(edits, why or " ".join(sys.argv[2:])))
-    _said(_plan(root), events)
-    if not yes and not _agreed():
-        raise Refused("nothing was changed")
-    line = Line.to(root / ".runner") if (root / ".runner").is_dir() else None
-    if line is None:
-        return _at_rest(root, events)
-    for event in events:
-        answer = line.ask(event_codec.encode(event))
-        if answer is None or not answer.get("ok"):
-            raise Refused(str((answer or {}).get("why", "the run is gone")))
-    return say("redirected; the run goes on")
+    ways = [bool(edits), bool(words), edit, adopt]
+    if sum(ways) > 1:
+        raise Refused(
+            "one way at a time", hint="say it by options, in words, with --edit, or with --adopt"
+        )
+    console = Console()
+    terminal = console if console.can_ask and (edit or not yes) else None
+    wish = Wish(edits=edits, words=" ".join(words), edit=edit, adopt=adopt, why=why, yes=yes)
+    return answer(wish, terminal)
 
 
-def _at_rest(root: Path, events: Sequence[Redirected]) -> int:
+def answer(wish: Wish, terminal: Terminal | None) -> int:
+    """The exit code; every way to end that is not a success is told here."""
+    root = root_of_here()
+    refuse_for_tree(root, "a tree is not redirected", INSTEAD)
     try:
-        asyncio.run(running.redirect_at_rest(root, events))
+        if wish.adopt:
+            return _adopted(root, terminal, wish.why or "edited in the plan file by hand")
+        if wish.edits:
+            return _typed(root, wish.edits, terminal, wish.why or " ".join(sys.argv[2:]))
+        if wish.words:
+            return _worded(root, wish.words, terminal, wish.why or wish.words)
+        if terminal is None:
+            raise Refused(
+                "there is nobody to ask: this is no terminal",
+                hint="say what should change by options; `dwindle redirect --help` has them",
+            )
+        return _talked(root, terminal, wish)
     except IllegalEvent as refusal:
-        raise Refused(str(refusal)) from None
+        raise Refused(refused_because(refusal)) from None
+    except WorkspaceFailed as error:
+        raise Refused(str(error)) from None
+    except (EOFError, KeyboardInterrupt):
+        raise Refused(NOTHING) from None
     except Locked as error:
-        raise Refused(str(error), hint="the run that holds it does not listen yet") from None
-    return say("redirected; `dwindle run` goes on from here")
+        complain(f"dwindle: {error}\n  a run has this plan; stop it first: `dwindle stop`")
+        return EXIT_CODES[StopCode.LOCKED]
+    except (StoreFailed, JournalDamaged, OutOfStep) as error:
+        complain(f"dwindle: {error}")
+        return EXIT_CODES[StopCode.IO_ERROR]
+
+
+def _typed(root: Path, edits: tuple[Edit, ...], terminal: Terminal | None, why: str) -> int:
+    """Tried before anything is ended; then, if there is somebody to ask, held up and asked."""
+    events = redirects(edits, why)
+    with held(root, complain, pause=False) as direct:
+        _shown(direct.plan)
+        if terminal is None:
+            return _done(changed_by(root, direct, events, None, complain))
+        list(effect_lines(direct.plan, events))
+    with held(root, complain) as quiet:
+        return _done(changed_by(root, quiet, events, terminal, complain))
+
+
+def _worded(root: Path, words: str, terminal: Terminal | None, why: str) -> int:
+    from dwindle.surfaces.planning import edits_from_words  # noqa: PLC0415 - brings agents along
+
+    with held(root, complain, pause=terminal is not None) as quiet:
+        _shown(quiet.plan)
+        edits = edits_from_words(root, quiet.plan, words, terminal or Nobody())
+        if edits is None:
+            raise Refused(NOTHING)
+        return _done(changed_by(root, quiet, redirects(edits, why), terminal, complain))
+
+
+def _talked(root: Path, terminal: Terminal, wish: Wish) -> int:
+    with held(root, terminal.say) as quiet:
+        for line in state_lines(quiet.plan):
+            terminal.say(line)
+        if wish.edit:
+            why = wish.why or "edited by hand"
+            return _done(in_editor(root, quiet, terminal, why, yes=wish.yes))
+        return _done(in_words(root, quiet, terminal, _planner))
+
+
+def _planner(root: Path, plan: Plan, words: str, terminal: Terminal) -> tuple[Edit, ...] | None:
+    from dwindle.surfaces.planning import edits_from_words  # noqa: PLC0415 - as above
+
+    return edits_from_words(root, plan, words, terminal)
+
+
+def _adopted(root: Path, terminal: Terminal | None, why: str) -> int:
+    line = line_to(root)
+    if line is not None:
+        line.close()
+        hint = "what is changed in its file meanwhile is put back; stop it first: `dwindle stop`"
+        raise Refused("a run has this plan", hint=hint)
+    found = adoption.looked_at(root, why)
+    _shown(found.plan)
+    events = tried(root, found.plan, found.events, complain) if found.events else ()
+    if terminal is not None and not is_yes(terminal, "Go on?"):
+        raise Refused(NOTHING)
+    asyncio.run(adoption.adopt(root, found, events))
+    if not events:
+        return say("the plan itself is as it was; the file is ours again, with your text in it")
+    return say("adopted; `dwindle run` goes on from here")
+
+
+def _shown(plan: Plan) -> None:
+    for line in state_lines(plan):
+        complain(line)
+
+
+def _done(said: str | None) -> int:
+    if said is None:
+        raise Refused(NOTHING)
+    return say(said)
 
 
 # --- from words to edits -------------------------------------------------------------------------
@@ -163,55 +275,3 @@ def _value(text: str) -> int | float | str | bool:
         except ValueError:
             continue
     return {"true": True, "false": False}.get(text, text)
-
-
-def _events(edits: Sequence[Edit], why: str) -> Iterator[Redirected]:
-    """One redirect for each scope, in the order of the contract."""
-    scopes: dict[CorrectionType, tuple[type, ...]] = {
-        CorrectionType.OBJECTIVE_CHANGE: (ChangeObjective,),
-        CorrectionType.CONSTRAINT_CHANGE: (SetLimit,),
-        CorrectionType.DAG_ADJUSTMENT: (AddAtom, RemoveAtom, ForceChoice),
-        CorrectionType.BINDINGS_OVERRIDE: (OverrideBinding,),
-    }
-    for scope, kinds in scopes.items():
-        mine = tuple(edit for edit in edits if isinstance(edit, kinds))
-        if mine:
-            yield Redirected(type=scope, edits=mine, description=why)
-
-
-# --- what it will do -----------------------------------------------------------------------------
-
-
-def _plan(root: Path) -> Plan:
-    path = root / running.PLAN_FILE
-    if not path.is_file():
-        raise Refused("there is no plan yet", where=running.PLAN_FILE, hint="`dwindle align`")
-    plan = wiring.load(PlanKind.GRAPH, path.read_bytes()).plan
-    if plan is None:
-        raise Refused("the plan is not valid", hint="`dwindle validate` says why")
-    return plan
-
-
-def _said(plan: Plan, events: Sequence[Redirected]) -> None:
-    """The state, then the effect; a refusal comes before anything is ended."""
-    failures = [e for e in plan.trail if e.type is TrailType.FAILURE][-3:]
-    complain(f"goal: {plan.objective.goal}")
-    complain(f"open: {view(plan).open_count}; iteration {plan.control.iteration}")
-    for entry in failures:
-        complain(f"  {entry.atom} failed: {' '.join(entry.reason.split())[:90]}")
-    for event in events:
-        try:
-            after = preview(plan, event)
-        except IllegalEvent as refusal:
-            raise Refused(str(refusal)) from None
-        again = undone(plan, after)
-        complain(f"{event.type}: {EFFECT[event.type]}")
-        if again:
-            complain(f"  done again, and taken off the branch: {', '.join(again)}")
-        plan = replace(after)
-
-
-def _agreed() -> bool:
-    if not sys.stdin.isatty():
-        return True
-    return input("Go on? [y/N] ").strip().lower() in ("y", "yes")

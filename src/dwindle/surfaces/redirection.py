@@ -1,0 +1,208 @@
+"""Changing direction with a person: where the run stands, what a change does, and do they agree.
+
+Nothing is changed before its effect was said: what becomes of the Trail, what is done again, and
+for another objective what its base case says now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from dwindle.adapters.formats.draft_plan import decode_draft
+from dwindle.adapters.formats.edited_part import edited_part
+from dwindle.kernel.errors import IllegalEvent
+from dwindle.kernel.events import Edit, Redirected
+from dwindle.kernel.graph import view
+from dwindle.kernel.measure import gauge, measure
+from dwindle.kernel.model import CorrectionType, Plan, TrailType
+from dwindle.kernel.redirects import SCOPES
+from dwindle.runner.redirecting import preview, undone
+from dwindle.surfaces.cli.problem_list import problem_lines
+from dwindle.surfaces.cli.text import counted, listed, one_line, shortened
+from dwindle.surfaces.dialogue import Terminal, is_yes
+from dwindle.surfaces.held import Held, refused_because
+from dwindle.surfaces.plan_edits import edited
+from dwindle.surfaces.realignment import realigned
+from dwindle.surfaces.refusal import Refused
+from dwindle.surfaces.standing import open_atoms, standings
+
+SHOWN = 12
+"""Open atoms that are listed, and failures."""
+FAILURES = 3
+EFFECT = {
+    CorrectionType.OBJECTIVE_CHANGE: "the Trail is cleared and every budget but the redirects "
+    "is refilled",
+    CorrectionType.DAG_ADJUSTMENT: "the Trail is kept and a correction is added to it",
+    CorrectionType.CONSTRAINT_CHANGE: "the Trail is kept",
+    CorrectionType.BINDINGS_OVERRIDE: "the Trail is kept",
+}
+ORDER = (
+    CorrectionType.OBJECTIVE_CHANGE,
+    CorrectionType.CONSTRAINT_CHANGE,
+    CorrectionType.DAG_ADJUSTMENT,
+    CorrectionType.BINDINGS_OVERRIDE,
+)
+"""Limits before the graph, so that there is room for what is added."""
+NOTHING = "nothing was changed"
+HEADING = """\
+# The part of the plan that is yours. Change it, save it, leave the editor; nothing is done before
+# you have seen what it would do. An empty file leaves everything as it is.
+# - a resolved atom that says something else, or is set to pending, is done again with all that
+#   was built upon it; nobody sets an atom to resolved
+# - a new atom needs an id and a description, and is paid from max_atoms
+# - counters and the Trail belong to the machine and are not here
+"""
+
+Say = Callable[[str], None]
+Words = Callable[[Path, Plan, str, Terminal], tuple[Edit, ...] | None]
+
+
+def redirects(edits: Sequence[Edit], why: str) -> tuple[Redirected, ...]:
+    """One for each scope."""
+    scoped = ((scope, tuple(e for e in edits if type(e) in SCOPES[scope])) for scope in ORDER)
+    return tuple(
+        Redirected(type=scope, edits=mine, description=why) for scope, mine in scoped if mine
+    )
+
+
+# --- what is said --------------------------------------------------------------------------------
+
+
+def state_lines(plan: Plan) -> Iterator[str]:
+    """Objective, open atoms, progress, recent failures."""
+    opened, how = open_atoms(plan), standings(plan)
+    yield f"goal: {one_line(plan.objective.goal)}"
+    yield (
+        f"open: {view(plan).open_count} of {counted(len(plan.atoms), 'atom')}; "
+        f"iteration {plan.control.iteration}; gauge {gauge(plan):,}; "
+        f"{counted(measure(plan).redirects, 'redirect')} left"
+    )
+    for name in opened[:SHOWN]:
+        yield f"  {name} ({how[name]}): {shortened(plan.atoms[name].description, 60)}"
+    if len(opened) > SHOWN:
+        yield f"  and {len(opened) - SHOWN} more"
+    failures = [e for e in plan.trail if e.type is TrailType.FAILURE][-FAILURES:]
+    for entry in failures:
+        yield f"  {entry.atom} failed: {shortened(entry.reason, 60)}"
+
+
+def effect_lines(plan: Plan, events: Sequence[Redirected]) -> Iterator[str]:
+    """What each redirect would do; IllegalEvent from the first that is refused."""
+    for event in events:
+        after = preview(plan, event)
+        again = undone(plan, after)
+        new = [name for name in after.atoms if name not in plan.atoms]
+        gone = [name for name in plan.atoms if name not in after.atoms]
+        yield f"{event.type}: {EFFECT[event.type]}"
+        if new:
+            yield f"  new: {listed(new, width=70)}"
+        if gone:
+            yield f"  removed: {listed(gone, width=70)}"
+        if again:
+            yield f"  done again, and taken off the branch: {listed(again, width=40)}"
+        plan = after
+
+
+def tried(
+    root: Path, plan: Plan, events: tuple[Redirected, ...], say: Say
+) -> tuple[Redirected, ...]:
+    """Say what it would do; the redirects with what only the repository knows. Refused if not."""
+    if not events:
+        raise Refused(NOTHING, hint="the plan is like that already")
+    try:
+        lines = list(effect_lines(plan, events))
+    except IllegalEvent as refusal:
+        raise Refused(refused_because(refusal)) from None
+    for line in lines:
+        say(line)
+    if any(event.type is CorrectionType.OBJECTIVE_CHANGE for event in events):
+        say("  running the base case once, in a fresh checkout...")
+    ready, found = asyncio.run(realigned(root, plan, events))
+    for line in found.lines() if found is not None else ():
+        say(line)
+    return ready
+
+
+# --- with a person -------------------------------------------------------------------------------
+
+
+def changed_by(
+    root: Path, held: Held, events: tuple[Redirected, ...], terminal: Terminal | None, say: Say
+) -> str | None:
+    """Say the effect, ask if there is somebody to ask, and do it; None if they said no."""
+    ready = tried(root, held.plan, events, say)
+    if terminal is not None and not is_yes(terminal, "Go on?"):
+        return None
+    return held.apply(ready)
+
+
+def in_editor(
+    root: Path, held: Held, terminal: Terminal, why: str, *, yes: bool = False
+) -> str | None:
+    """The editor, until what comes out of it can be taken and is agreed to; None: they left."""
+    text = HEADING + edited_part(held.plan)
+    while True:
+        text = terminal.edit(text)
+        if not text.strip():
+            return None
+        events, faults = read_back(held.plan, text, why)
+        if not events and not faults:
+            terminal.say("The plan is like that already.")
+            return None
+        if faults:
+            terminal.say("\n".join([*faults, "This cannot be taken yet."]))
+        else:
+            try:
+                asked = None if yes else terminal
+                said = changed_by(root, held, events, asked, terminal.say)
+            except Refused as refusal:
+                terminal.say(str(refusal))
+            else:
+                if said is not None:
+                    return said
+        word = terminal.ask("[e]dit again, or leave it as it was? [e/L] ").strip().lower()
+        if word not in ("e", "edit"):
+            return None
+
+
+def read_back(plan: Plan, text: str, why: str) -> tuple[tuple[Redirected, ...], list[str]]:
+    """The redirects that an edited text asks for, or everything that is wrong with it."""
+    draft = decode_draft(text.encode(errors="surrogateescape"))
+    if draft.readable is None:
+        return (), list(problem_lines("the draft", draft.problems))
+    made = edited(plan, draft.readable, plan, why)
+    same = draft.readable.objective.base_case == plan.objective.base_case
+    problems = [
+        problem
+        for problem in draft.judged(made.problems)
+        # What no machine can check may stay; it was agreed to.
+        if not (same and problem.unaligned and problem.where == ("objective", "base_case"))
+    ]
+    return tuple(made.events), list(problem_lines("the draft", problems))
+
+
+def in_words(root: Path, held: Held, terminal: Terminal, words: Words) -> str:
+    """Ask what should change, in words or in the editor, until it is done; Refused: they left."""
+    while True:
+        said = terminal.ask("What should change? In words; or `edit`; Enter: nothing\n> ").strip()
+        if not said or said in ("q", "quit"):
+            raise Refused(NOTHING)
+        if said in ("e", "edit"):
+            done = in_editor(root, held, terminal, "edited by hand")
+        else:
+            done = _from_words(root, held, terminal, words, said)
+        if done is not None:
+            return done
+
+
+def _from_words(root: Path, held: Held, terminal: Terminal, words: Words, said: str) -> str | None:
+    try:
+        edits = words(root, held.plan, said, terminal)
+        if edits is None:
+            return None
+        return changed_by(root, held, redirects(edits, said), terminal, terminal.say)
+    except Refused as refusal:
+        terminal.say(str(refusal))
+        return None
