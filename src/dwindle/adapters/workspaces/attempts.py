@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from dwindle.adapters.workspaces.capture import Capture
 from dwindle.adapters.workspaces.furnish import Furnishing
-from dwindle.adapters.workspaces.git import DURABLE
+from dwindle.adapters.workspaces.git import DURABLE, Git
 from dwindle.adapters.workspaces.merge import commit_tree
 from dwindle.adapters.workspaces.message import attempt_ref, message
 from dwindle.adapters.workspaces.repository import Repository
@@ -79,20 +79,7 @@ class Attempts:
         commit = await commit_tree(self.repository.git, tree, parents, text)
         ref = attempt_ref(trailers.run, trailers.atom, trailers.attempt)
         async with self.moving:
-            return await self._name(ref, commit)
-
-    async def _name(self, ref: str, commit: str) -> str:
-        """Keep a commit under this name, or the next like it: what is there already stays."""
-        git = self.repository.git.with_settings(*DURABLE)
-        zero = "0" * len(commit)
-        words = ("for-each-ref", "--format=%(refname)", ref.rpartition("/")[0])
-        taken = (await git.tell(*words)).text.splitlines()
-        name, count = ref, 1
-        while name in taken:
-            count += 1
-            name = f"{ref}.{count}"
-        await git.tell("update-ref", name, commit, zero)
-        return name
+            return await keep_as(self.repository.git, ref, commit)
 
     async def keep_unclaimed(self, held: Held, atom: AtomId | None = None) -> str | None:
         """Keep what is in a tree that nobody asked to keep, if git would call it a change.
@@ -109,3 +96,17 @@ class Attempts:
             summary="left in a tree that was given back",
         )
         return await self.keep(held, trailers)
+
+
+async def keep_as(git: Git, ref: str, commit: str) -> str:
+    """Keep a commit under this name, or the next like it: what is there already stays."""
+    durable = git.with_settings(*DURABLE)
+    zero = "0" * len(commit)
+    words = ("for-each-ref", "--format=%(refname)", ref.rpartition("/")[0])
+    taken = (await durable.tell(*words)).text.splitlines()
+    name, count = ref, 1
+    while name in taken:
+        count += 1
+        name = f"{ref}.{count}"
+    await durable.tell("update-ref", name, commit, zero)
+    return name

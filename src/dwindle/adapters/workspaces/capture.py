@@ -17,19 +17,50 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from dwindle.adapters.workspaces.git import DURABLE, DURABLE_IN_BULK, Git, Said
-from dwindle.adapters.workspaces.tree import Tree, copy_index
+from dwindle.adapters.workspaces.tree import copy_index
 from dwindle.ports.workspace import WorkspaceFailed
 
 IGNORED_FILES = 2_000
 IGNORED_BYTES = 32 << 20
 """How much of what git ignores is kept with an attempt: caches are not worth a repository."""
 
-_MANY = 500
+MANY = 500
 """Files, above which one pack is better than an object for each."""
 
 _GITLINK = "160000"
+
+
+class Place(Protocol):
+    """Files to take in, and where an index of ours about them may lie."""
+
+    @property
+    def git(self) -> Git: ...
+    @property
+    def path(self) -> Path: ...
+    @property
+    def admin(self) -> Path:
+        """A folder of git's, for the indexes."""
+        ...
+
+    @property
+    def index(self) -> Path:
+        """What we know of the files as they were before; only read here."""
+        ...
+
+    @property
+    def capture(self) -> Path:
+        """An index that takes in what was done since."""
+        ...
+
+    @property
+    def is_there(self) -> bool: ...
+    @property
+    def hollow(self) -> tuple[str, ...]:
+        """Folders that git does not look into, and that were empty."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +69,15 @@ class Captured:
     """What differs from the base, in git's order."""
     notes: tuple[str, ...]
     """What could not be taken in, and why."""
+    inner: tuple[str, ...] = ()
+    """Folders with a repository of their own, whose files were taken in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capture:
     """One tree, and the commits that say what in it is news."""
 
-    tree: Tree
+    tree: Place
     base: str
     """The commit that the session was given; empty if nobody knows it any more."""
     head: str
@@ -53,6 +86,12 @@ class Capture:
     """Paths that are the person's and were only brought along."""
     settled: tuple[str, ...] = ()
     """What the setup made: ignored, and not the session's."""
+    bulk: bool = False
+    """Whether many files are expected, so that they had better go into one pack."""
+
+    @property
+    def _durable(self) -> Git:
+        return self._git.with_settings(*(DURABLE_IN_BULK if self.bulk else DURABLE))
 
     @property
     def _git(self) -> Git:
@@ -61,15 +100,32 @@ class Capture:
     async def change(self) -> Captured:
         """Take in what a commit would hold."""
         await self._start()
-        return await self._take_in(self._git.with_settings(*DURABLE))
+        return await self._take_in(self._durable)
+
+    async def piecemeal(self) -> Captured:
+        """As `change`, where one file that git cannot take in must not stop the others."""
+        await self._start()
+        git = self._durable
+        words = ("ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard")
+        listed = dict.fromkeys((await git.tell(*words)).lines)
+        gone = [path for path in listed if not _is_there(self.tree.path / path)]
+        given = b"".join(os.fsencode(path) + b"\0" for path in gone)
+        if given:
+            await git.tell("update-index", "--force-remove", "-z", "--stdin", given=given)
+        mine = tuple(f"{path}/" for path in self.shared)
+        here = [path for path in listed if path not in gone and not path.startswith(mine)]
+        notes = await self._take_in_files(git, here)
+        paths = tuple(path for path, _, _ in await self._changes(git))
+        inner = tuple(path.rstrip("/") for path in here if path.endswith("/"))
+        return Captured(paths=paths, notes=tuple(notes), inner=inner)
 
     async def everything(self) -> Captured:
         """Take in all there is: ignored files too, as far as they are few."""
         await self._start()
         if not self.tree.is_there:
             return Captured(paths=(), notes=("the work tree itself, which is gone",))
-        news, unseen = await asyncio.to_thread(_survey, self.tree.path, self.tree.index)
-        git = self._git.with_settings(*(DURABLE_IN_BULK if news > _MANY else DURABLE))
+        news, unseen = await asyncio.to_thread(survey, self.tree.path, self.tree.index)
+        git = self._git.with_settings(*(DURABLE_IN_BULK if news > MANY else DURABLE))
         try:
             captured = await self._take_in(git)
         except WorkspaceFailed:
@@ -112,7 +168,9 @@ class Capture:
         if links or awkward:
             notes += await self._take_in_files(git, (*links, *awkward))
             changes = await self._changes(git)
-        return Captured(paths=tuple(path for path, _, _ in changes), notes=tuple(notes))
+        inner = (*links, *(path.rstrip("/") for path in awkward if path.endswith("/")))
+        paths = tuple(path for path, _, _ in changes)
+        return Captured(paths=paths, notes=tuple(notes), inner=inner)
 
     async def _add(self, git: Git) -> Said:
         """Add what there is. 1 is about some files; anything else is about git or its index."""
@@ -203,7 +261,7 @@ def _walk(top: Path) -> Iterator[os.DirEntry[str]]:
                 yield from _walk(Path(entry.path))
 
 
-def _survey(top: Path, index: Path) -> tuple[int, tuple[str, ...]]:
+def survey(top: Path, index: Path) -> tuple[int, tuple[str, ...]]:
     """Look at everything once, and let ourselves read what a session closed.
 
     Returns about how many files are newer than our index, and a note for each thing that git does
@@ -265,6 +323,10 @@ def _readable(tree: Path, paths: tuple[str, ...]) -> tuple[list[str], list[str]]
             elif file.is_dir() and not os.access(file, os.R_OK | os.X_OK):
                 notes.append(f"{name}/: cannot be read")
     return files, notes
+
+
+def _is_there(path: Path) -> bool:
+    return os.path.lexists(path)
 
 
 def _is_folder(path: Path) -> bool:

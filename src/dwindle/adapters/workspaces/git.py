@@ -103,20 +103,57 @@ class Git:
 
     async def ask(self, *words: str | Path, given: bytes = b"") -> Said:
         """Run one command, whatever its exit code."""
-        where = (f"--git-dir={self.git_dir}", f"--work-tree={self.tree}")
-        settings = [word for one in (*_SETTINGS, *self.settings) for word in ("-c", one)]
-        variables = dict(self.variables)
-        if self.index is not None:
-            variables["GIT_INDEX_FILE"] = str(self.index)
-        cwd = self.tree if self.tree.is_dir() else self.git_dir
         return await run(
-            ("git", *where, *settings, *map(str, words)),
-            cwd=cwd,
-            variables=variables,
+            self._argv(words),
+            cwd=self._cwd,
+            variables=self._with_index(),
             given=given,
             held=self.held,
             patience=self.patience,
         )
+
+    async def beginning(self, most: int, *words: str | Path) -> bytes:
+        """The first bytes that a command prints, however much more it would have printed."""
+        process = await asyncio.create_subprocess_exec(
+            *self._argv(words),
+            cwd=self._cwd,
+            env=self._with_index(),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+            pass_fds=self.held,
+        )
+        parts, left = [], most
+        try:
+            async with asyncio.timeout(self.patience):
+                while left and process.stdout and (part := await process.stdout.read(left)):
+                    parts.append(part)
+                    left -= len(part)
+                if left and await process.wait():
+                    shown = " ".join(str(word) for word in words[:6])
+                    raise WorkspaceFailed(f"git {shown} ended with {process.returncode}")
+        except TimeoutError as error:
+            raise WorkspaceFailed(f"git took more than {self.patience:g} s") from error
+        finally:
+            if process.returncode is None:
+                await asyncio.shield(_end(process))
+        return b"".join(parts)
+
+    def _argv(self, words: Sequence[str | Path]) -> tuple[str, ...]:
+        where = (f"--git-dir={self.git_dir}", f"--work-tree={self.tree}")
+        settings = [word for one in (*_SETTINGS, *self.settings) for word in ("-c", one)]
+        return ("git", *where, *settings, *map(str, words))
+
+    @property
+    def _cwd(self) -> Path:
+        return self.tree if self.tree.is_dir() else self.git_dir
+
+    def _with_index(self) -> dict[str, str]:
+        variables = dict(self.variables)
+        if self.index is not None:
+            variables["GIT_INDEX_FILE"] = str(self.index)
+        return variables
 
     async def tell(self, *words: str | Path, given: bytes = b"") -> Said:
         """Run one command that must succeed."""

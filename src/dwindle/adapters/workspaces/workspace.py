@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Self
 
 from dwindle.adapters.workspaces.attempts import Attempts, Held
 from dwindle.adapters.workspaces.branch import Branch, open_branch
 from dwindle.adapters.workspaces.checkouts import Checkouts
+from dwindle.adapters.workspaces.failures import of_the_world
 from dwindle.adapters.workspaces.furnish import Furnishing, Setup, check_share
 from dwindle.adapters.workspaces.landing import Landed, land
 from dwindle.adapters.workspaces.message import attempts_of, branch_of, message
@@ -37,26 +37,6 @@ class _Idle:
 
     tree: Tree
     commit: str = ""
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def _of_the_world(
-    method: Callable[P, Coroutine[Any, Any, T]],
-) -> Callable[P, Coroutine[Any, Any, T]]:
-    """A disk that says no is a failure of the workspace, like a git that does."""
-
-    @wraps(method)
-    async def told(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return await method(*args, **kwargs)
-        except OSError as error:
-            what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-            raise WorkspaceFailed(what) from error
-
-    return told
 
 
 class GitWorkspace:
@@ -127,6 +107,10 @@ class GitWorkspace:
         for descriptor in self._repository.git.held:
             os.close(descriptor)
 
+    def pin(self, pins: Sequence[str]) -> None:
+        """From now on these files are put back in fresh checkouts, instead of those before."""
+        self._checkouts = replace(self._checkouts, pins=tuple(pins))
+
     @property
     def repository(self) -> Repository:
         return self._repository
@@ -138,7 +122,7 @@ class GitWorkspace:
 
     # --- leases ---------------------------------------------------------------------------------
 
-    @_of_the_world
+    @of_the_world
     async def lease(self, session: int) -> Lease:
         tip = self._branch.tip
         note = Note(run=self._branch.run, session=session, base=tip)
@@ -165,7 +149,7 @@ class GitWorkspace:
         else:
             await self._clean(idle.tree, tip)
 
-    @_of_the_world
+    @of_the_world
     async def release(self, lease: Lease) -> None:
         held = self._of(lease)
         if not held.saved:
@@ -204,7 +188,7 @@ class GitWorkspace:
 
     # --- what a session did ---------------------------------------------------------------------
 
-    @_of_the_world
+    @of_the_world
     async def change(self, lease: Lease) -> Change:
         held = self._of(lease)
         troubles = await self._troubles(held)
@@ -248,7 +232,7 @@ class GitWorkspace:
 
     # --- keeping it -----------------------------------------------------------------------------
 
-    @_of_the_world
+    @of_the_world
     async def integrate(self, lease: Lease, trailers: Trailers) -> Integrated | Conflict:
         held = self._of(lease)
         capture = await self._attempts.capture(held)
@@ -263,7 +247,7 @@ class GitWorkspace:
         held.saved = isinstance(outcome, Integrated)
         return outcome
 
-    @_of_the_world
+    @of_the_world
     async def set_aside(self, lease: Lease, trailers: Trailers) -> str:
         held = self._of(lease)
         ref = await self._attempts.keep(held, trailers)
@@ -294,7 +278,7 @@ class GitWorkspace:
         commits = await self._branch.commits()
         return tuple((one.atom, one.id) for one in commits if one.atom is not None)
 
-    @_of_the_world
+    @of_the_world
     async def rebuild(self, without: Sequence[AtomId]) -> tuple[AtomId, ...]:
         async def move() -> tuple[AtomId, ...]:
             async with self._moving:
@@ -307,17 +291,17 @@ class GitWorkspace:
 
     # --- fresh trees ----------------------------------------------------------------------------
 
-    @_of_the_world
+    @of_the_world
     async def checkout(self, commit: str) -> Lease:
         return Lease(path=await self._checkouts.make(commit), base=commit)
 
-    @_of_the_world
+    @of_the_world
     async def discard(self, lease: Lease) -> None:
         await self._checkouts.discard(lease.path)
 
     # --- after a crash --------------------------------------------------------------------------
 
-    @_of_the_world
+    @of_the_world
     async def recover(self, atoms: Mapping[int, AtomId] | None = None) -> tuple[str, ...]:
         """Take up the trees that an earlier runner left; save what is in those it had leased.
 

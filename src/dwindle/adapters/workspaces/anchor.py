@@ -1,0 +1,167 @@
+"""Where the branch and HEAD of a run in the person's checkout really are, and putting them back.
+
+As soon as an agent has ended, both go back to where the iteration began: what it committed is
+known (the lead), and is taken in like what it only wrote. Whatever else it did to git's own files
+and refs is put back as well, and named.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dwindle.adapters.workspaces.attempts import keep_as
+from dwindle.adapters.workspaces.git import DURABLE, Git
+from dwindle.adapters.workspaces.message import attempts_of
+from dwindle.adapters.workspaces.repository import Repository
+from dwindle.adapters.workspaces.standing import operation_files
+from dwindle.adapters.workspaces.tree import remove
+from dwindle.adapters.workspaces.vigil import Vigil
+from dwindle.ports.workspace import WorkspaceFailed
+
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+
+
+@dataclass(slots=True, kw_only=True)
+class Anchor:
+    repository: Repository
+    run: str
+    ref: str
+    vigil: Vigil
+    lead: str = ""
+    """The agent's own last commit on top of the base, if it made any."""
+    _troubles: list[str] = field(default_factory=list)
+
+    @property
+    def _git(self) -> Git:
+        return self.repository.git
+
+    @property
+    def _admin(self) -> Path:
+        return self._git.git_dir
+
+    @property
+    def trouble(self) -> str:
+        return "; ".join(dict.fromkeys(self._troubles))
+
+    def begin(self) -> None:
+        """An iteration: nothing is known yet of what an agent did."""
+        self.lead = ""
+        self._troubles.clear()
+        self.vigil.remember()
+
+    # --- where an agent began -------------------------------------------------------------------
+
+    @property
+    def _note(self) -> Path:
+        return self._admin / "dwindle-in-place-begun"
+
+    def hand_over(self, base: str) -> None:
+        """An agent may be at work from now on, until `settle`; after a kill, `begun` tells."""
+        self._note.write_text(f"{self.run} {base}\n", "ascii")
+
+    def begun(self) -> str | None:
+        """The commit that an agent was given, if nobody has settled what it left."""
+        with suppress(OSError, UnicodeDecodeError):
+            run, _, base = self._note.read_text("ascii").strip().partition(" ")
+            if run == self.run and _COMMIT.fullmatch(base):
+                return base
+        return None
+
+    # --- HEAD and the branch --------------------------------------------------------------------
+
+    def head(self) -> str:
+        """What HEAD says: `ref: ...`, or a commit; empty if it cannot be read."""
+        with suppress(OSError):
+            return os.fsdecode((self._admin / "HEAD").read_bytes()).strip()
+        return ""
+
+    def tip(self) -> str:
+        """Where the branch is, if that can be told without asking git."""
+        with suppress(OSError):
+            text = os.fsdecode((self.repository.common / self.ref).read_bytes()).strip()
+            return text if _COMMIT.fullmatch(text) else ""
+        return ""
+
+    async def settle(self, base: str) -> None:
+        """Whatever the agent did to git's own files, refs and HEAD: as it was, and named."""
+        if not self._admin.is_dir():
+            raise WorkspaceFailed(f"{self._admin} is gone, and all of git's memory with it")
+        self.repository.checkout.mkdir(parents=True, exist_ok=True)
+        seen = self.vigil.look()
+        self._troubles += self.vigil.put_files_back(seen)
+        for name in ("HEAD.lock", "index.lock"):
+            remove(self._admin / name)
+        remove(self.repository.common / f"{self.ref}.lock")
+        self._end_operations()
+        if self.head() != f"ref: {self.ref}" or self.tip() != base:
+            await self._come_back(base)
+        self._troubles += await self.vigil.put_refs_back(seen)
+        self._note.unlink(missing_ok=True)
+
+    def _end_operations(self) -> None:
+        """A merge or rebase that the agent did not finish: its files are kept, out of the way."""
+        left = operation_files(self._admin)
+        if left:
+            room = self.vigil.room()
+            for path in left:
+                path.rename(room / path.name)
+            self._troubles.append(f"an operation of git was left unfinished ({left[0].name})")
+
+    async def _come_back(self, base: str) -> None:
+        said = self.head()
+        away = said != f"ref: {self.ref}"
+        if away:
+            self._attach()
+        tip = await self._commit(self.ref)
+        if tip != base:
+            await self._move_back(base, tip)
+        if away:
+            await self._account_for(base, said)
+
+    def _attach(self) -> None:
+        """Not by git: with a broken HEAD it would not even know the repository."""
+        part = self._admin / "HEAD.part"
+        remove(part)
+        part.write_bytes(os.fsencode(f"ref: {self.ref}\n"))
+        if (self._admin / "HEAD").is_dir():
+            remove(self._admin / "HEAD")
+        part.replace(self._admin / "HEAD")
+
+    async def _move_back(self, base: str, tip: str) -> None:
+        if not tip:
+            self._troubles.append(f"{self.ref} was removed, and was put back")
+        elif await self.repository.is_ancestor(base, tip):
+            self.lead = tip
+        else:
+            self._troubles.append(f"history was rewritten: {self.ref} does not descend from {base}")
+            await keep_as(self._git, f"{attempts_of(self.run)}branch/1", tip)
+        git = self._git.with_settings(*DURABLE)
+        words = ("update-ref", "--no-deref", "-m", "dwindle: back to where the iteration began")
+        if (await git.ask(*words, self.ref, base)).code:
+            remove(self.repository.common / self.ref)  # something that git does not take for a ref
+            await git.tell(*words, self.ref, base)
+
+    async def _account_for(self, base: str, said: str) -> None:
+        """HEAD was elsewhere: where, and whether what it led to builds on the base."""
+        name = said.removeprefix("ref:").strip()
+        found = await self._commit(name) if name else ""
+        if said.startswith("ref:"):
+            self._troubles.append(f"HEAD was attached to {name}")
+        elif found:
+            self._troubles.append(f"HEAD was detached at {found}")
+        else:
+            self._troubles.append("HEAD was broken")
+        if not found or found == base:
+            return
+        if await self.repository.is_ancestor(base, found):
+            self.lead = found
+        elif not said.startswith("ref:") and not await self.repository.is_ancestor(found, base):
+            await keep_as(self._git, f"{attempts_of(self.run)}head/1", found)
+
+    async def _commit(self, name: str) -> str:
+        said = await self._git.ask("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        return said.text if not said.code and _COMMIT.fullmatch(said.text) else ""

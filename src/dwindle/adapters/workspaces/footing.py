@@ -1,0 +1,212 @@
+"""What is really in the person's checkout.
+
+Git's index in the checkout is the person's, and an agent can make it say anything: that a file is
+not to be looked at, that a change is staged which is not on disk. So it is never asked. An index of
+ours lies beside it, written only by us, that says how the files were at a commit; compared with the
+disk it tells what an agent did. If anybody else has written to it, which no program can hide, it is
+made anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dwindle.adapters.workspaces.anchor import Anchor
+from dwindle.adapters.workspaces.capture import MANY, Capture
+from dwindle.adapters.workspaces.git import DURABLE, DURABLE_IN_BULK, Git, Said
+from dwindle.adapters.workspaces.leftovers import (
+    Checkout,
+    Taken,
+    move_histories,
+    put_unfit_away,
+    take_in,
+)
+from dwindle.adapters.workspaces.repository import Repository
+from dwindle.adapters.workspaces.standing import (
+    ALL_BUT_OURS,
+    OURS,
+    STATUS,
+    selective,
+)
+from dwindle.adapters.workspaces.tree import copy_index, remove
+from dwindle.adapters.workspaces.vigil import Vigil
+
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_HIDDEN = re.compile(r"[a-zS] ")
+"""How `git ls-files -v` marks what git was told not to look at."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Footing:
+    repository: Repository
+    git: Git
+    place: Checkout
+    anchor: Anchor
+    inner: list[str] = field(default_factory=list)
+    """Folders of inner repositories."""
+    _news: int | None = None
+    """How many paths changed, when that was last looked at."""
+    _at: str = ""
+    """The commit that our index is about."""
+    _ours: tuple[int, ...] = ()
+    """What our index was when we last wrote it."""
+    _written: tuple[int, ...] = ()
+    """What git's index was when it was last in step with ours."""
+
+    @property
+    def is_ordinary(self) -> bool:
+        """Nothing is known of the agent that would ask for the slower way."""
+        return not self.anchor.lead and not self.place.capture.exists()
+
+    @property
+    def capturing(self) -> Git:
+        return self.git.at(self.place.path, index=self.place.capture)
+
+    def begin(self) -> None:
+        """An iteration: nothing is known yet of what an agent did."""
+        self.anchor.begin()
+        self.inner.clear()
+        self._news = None
+        self.place.capture.unlink(missing_ok=True)
+
+    # --- our index ------------------------------------------------------------------------------
+
+    async def adopt(self) -> None:
+        """Begin with what an earlier runner knew, or else with what git's own index knows."""
+        self._unlock_ours()
+        remove(self.place.admin / "HEAD.part")
+        for source in (self.place.index, self.place.real):
+            if source.exists():
+                copy_index(source, self.place.index)
+                hidden = await self._hidden()
+                if hidden is None:
+                    continue
+                for flag in ("--no-assume-unchanged", "--no-skip-worktree") if hidden else ():
+                    at = self.git.at(self.place.path, index=self.place.index)
+                    await at.tell("update-index", flag, "-z", "--stdin", given=hidden)
+                break
+        else:
+            remove(self.place.index)
+        self._ours = _facts(self.place.index)
+
+    async def _hidden(self) -> bytes | None:
+        """What our index says not to look at; None if git cannot read it."""
+        at = self.git.at(self.place.path, index=self.place.index)
+        said = await at.ask("ls-files", "-z", "-v")
+        if said.code:
+            return None
+        marked = (line[2:] for line in said.lines if _HIDDEN.match(line))
+        return b"".join(os.fsencode(path) + b"\0" for path in marked)
+
+    async def know(self, commit: str) -> None:
+        """Make our index be about a commit; what it knows of unchanged files stays."""
+        if _facts(self.place.index) != self._ours:
+            remove(self.place.index)
+        elif self._at == commit and self._ours:
+            return
+        self._unlock_ours()
+        at = self.git.at(self.place.path, index=self.place.index)
+        await at.tell("read-tree", "--reset", commit)
+        self._at, self._ours = commit, _facts(self.place.index)
+
+    def show_index(self) -> None:
+        """Make git's own index what was taken in last."""
+        remove(self.place.real.with_name("index.lock"))
+        if self.place.real.is_dir() and not self.place.real.is_symlink():
+            remove(self.place.real)
+        copy_index(self.place.capture, self.place.real)
+        self._written = _facts(self.place.real)
+
+    def take_over(self, commit: str) -> None:
+        """What was taken in is what the files are at this commit."""
+        self.place.capture.replace(self.place.index)
+        self._at, self._ours = commit, _facts(self.place.index)
+
+    # --- looking --------------------------------------------------------------------------------
+
+    async def status(self, commit: str) -> Said:
+        """What `git status` says by our index."""
+        await self.know(commit)
+        asking = selective(self.git.at(self.place.path, index=self.place.index))
+        said = await asking.tell(*STATUS, *ALL_BUT_OURS)
+        self._news = said.out.count(b"\0")
+        return said
+
+    async def staged(self, commit: str) -> tuple[str, ...]:
+        """Where git's own index says something else than a commit."""
+        if _facts(self.place.real) == self._written:
+            return ()
+        words = ("diff-index", "--cached", "--name-only", "--no-renames", "-z")
+        said = await self.git.at(self.place.path).ask(*words, "--ignore-submodules=dirty", commit)
+        if said.code:
+            return (f"(git cannot read its index: {said.err.strip()})",)
+        if not said.lines:
+            self._written = _facts(self.place.real)
+        return said.lines
+
+    async def take_in(self, base: str) -> Taken:
+        await self.know(base)
+        mine = tuple(pattern.strip("/") for pattern in OURS if pattern.endswith("/"))
+        lead = self.anchor.lead or base
+        if self._news is None:
+            await self.status(base)
+        bulk = (self._news or 0) > MANY
+        capture = Capture(tree=self.place, base=base, head=lead, shared=mine, bulk=bulk)
+        taken = await take_in(capture)
+        self.inner += taken.captured.inner
+        return taken
+
+    async def tree(self, base: str) -> str:
+        """The tree of all there is, taken in; what git cannot take in is put away."""
+        if self.is_ordinary:
+            await self.know(base)
+            copy_index(self.place.index, self.place.capture)
+            settings = DURABLE_IN_BULK if (self._news or 0) > MANY else DURABLE
+            adding = selective(self.capturing.with_settings(*settings))
+            before = _facts(self.place.capture)
+            said = await adding.ask("add", "-A", *ALL_BUT_OURS)
+            if not said.code and not said.err:
+                unchanged = _facts(self.place.capture) == before
+                return f"{base}^{{tree}}" if unchanged else await self.written()
+            self.place.capture.unlink(missing_ok=True)
+        taken = await self.take_in(base)
+        await self.clear(base, taken)
+        return await self.written()
+
+    async def written(self) -> str:
+        return (await self.capturing.with_settings(*DURABLE).tell("write-tree")).text
+
+    async def clear(self, base: str, taken: Taken) -> str | None:
+        """Take out of the checkout what plain git would trip over."""
+        move_histories(self.repository, self.anchor.run, self.inner)
+        if not taken.unfit:
+            return None
+        return await put_unfit_away(self.git, self.place, self.anchor.run, base, taken.unfit)
+
+    def _unlock_ours(self) -> None:
+        for path in (self.place.index, self.place.capture):
+            remove(path.with_name(f"{path.name}.lock"))
+
+
+def _facts(path: Path) -> tuple[int, ...]:
+    with suppress(OSError):
+        found = path.lstat()
+        return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    return ()
+
+
+def footing(repository: Repository, run: str, ref: str) -> Footing:
+    # A commit says in its header if it is not UTF-8; ours do not depend on a person's setting.
+    git = repository.git.with_settings("i18n.commitEncoding=UTF-8")
+    return Footing(
+        repository=repository,
+        git=git,
+        place=Checkout(git=git, path=repository.checkout, admin=git.git_dir),
+        anchor=Anchor(
+            repository=repository, run=run, ref=ref, vigil=Vigil.begin(repository, run, ref)
+        ),
+    )

@@ -1,0 +1,275 @@
+"""The person's own checkout, in which the agents of a tree plan work one after another.
+
+The order of steps is what makes a kill harmless: first the objects, then git's index, then the
+branch. Before the branch has moved, what is there is the rest of an unfinished iteration, to be set
+aside; afterwards, the iteration is done. Nothing in between needs to be mended.
+
+An iteration that is nothing out of the ordinary takes few git processes: one to see that all is
+clean, one to list what changed, four for the commit. Whatever is out of the ordinary (commits by
+the agent, inner repositories, complaints by git) takes the slower way through `Capture`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
+
+from dwindle.adapters.workspaces.attempts import keep_as
+from dwindle.adapters.workspaces.capture import survey
+from dwindle.adapters.workspaces.failures import of_the_world
+from dwindle.adapters.workspaces.footing import Footing, footing
+from dwindle.adapters.workspaces.git import DURABLE
+from dwindle.adapters.workspaces.in_place_history import history_of
+from dwindle.adapters.workspaces.leftovers import put_back
+from dwindle.adapters.workspaces.merge import commit_tree
+from dwindle.adapters.workspaces.message import attempts_of, fit, message
+from dwindle.adapters.workspaces.presence import be_the_only_one, open_presence
+from dwindle.adapters.workspaces.repository import Repository
+from dwindle.adapters.workspaces.standing import OURS, stand
+from dwindle.adapters.workspaces.tree import copy_index
+from dwindle.kernel.model import AtomId
+from dwindle.ports.in_place import Difference, History
+from dwindle.ports.workspace import Trailers, WorkspaceFailed
+
+_PEOPLE = tuple(
+    f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL", "DATE")
+)
+"""Who commits, and when: the only variables of the surroundings that git of ours gets to see."""
+
+_ROUNDS = 3
+"""Putting a `.gitignore` back can bring files to light that it hid; and those hold others."""
+
+
+class GitInPlace:
+    """The InPlace of one run. Made by `open`, ended by `close`."""
+
+    def __init__(self, footing: Footing, *, made_branch: bool) -> None:
+        self._footing = footing
+        self.made_branch = made_branch
+        """Whether the branch of the run did not exist before."""
+        self.begun = footing.anchor.begun()
+        """The commit that an agent of a killed runner began with; None if none was at work."""
+        self._end = weakref.finalize(self, os.close, footing.git.held[-1])
+
+    @classmethod
+    async def open(
+        cls, repository: Repository, *, run: str | None, here: bool = False, mint: Callable[[], str]
+    ) -> Self:
+        """The run that the checkout is at, or a new one on a branch of its own.
+
+        Raises WorkspaceFailed, before anything was changed, where no run can work.
+        """
+        standing = await stand(repository, run=run, here=here, mint=mint)
+        presence = open_presence(repository.common, standing.run)
+        try:
+            await be_the_only_one(presence)
+            git = replace(repository.git, held=(*repository.git.held, presence))
+            repository = replace(repository, git=git)
+            repository.exclude(OURS)
+            found = footing(repository, standing.run, standing.ref)
+            await found.adopt()
+        except BaseException:
+            os.close(presence)
+            raise
+        return cls(found, made_branch=standing.made)
+
+    def close(self) -> None:
+        """No call after this one."""
+        self._end()
+
+    @property
+    def run(self) -> str:
+        return self._footing.anchor.run
+
+    @property
+    def path(self) -> Path:
+        return self._footing.place.path
+
+    @property
+    def branch(self) -> str:
+        return self._footing.anchor.ref.removeprefix("refs/heads/")
+
+    # --- looking --------------------------------------------------------------------------------
+
+    @of_the_world
+    async def head(self) -> str:
+        return self._footing.anchor.tip() or await self._footing.repository.commit(
+            self._footing.anchor.ref
+        )
+
+    @of_the_world
+    async def dirt(self) -> tuple[str, ...]:
+        """As `git status --porcelain` puts it. From here on, an agent may be at work."""
+        at = self._footing.anchor.head()
+        if at != f"ref: {self._footing.anchor.ref}":
+            where = at.removeprefix("ref:").strip() or "nothing"
+            what = f"{self.path} is not on {self.branch} any more, but on {where}"
+            raise WorkspaceFailed(what, f"`git switch {self.branch}` leads back")
+        self._footing.begin()
+        head = await self.head()
+        found = (await self._footing.status(head)).lines
+        known = {line[3:] for line in found}
+        staged = await self._footing.staged(head)
+        if not found and not staged:
+            self._footing.anchor.hand_over(head)
+        return (*found, *(f"M  {path}" for path in staged if path not in known))
+
+    @of_the_world
+    async def history(self, since: str | None = None) -> History:
+        return await history_of(self._footing.git, self.run, await self.head(), since)
+
+    @of_the_world
+    async def difference(self, base: str) -> Difference:
+        here = self._footing
+        await here.anchor.settle(base)
+        if here.is_ordinary:
+            said = await here.status(base)
+            paths = sorted({line[3:] for line in said.lines}, key=os.fsencode)
+            if not said.err and await asyncio.to_thread(_are_plain, self.path, paths):
+                return Difference(paths=tuple(paths), trouble=here.anchor.trouble)
+        taken = await here.take_in(base)
+        found = sorted({*taken.captured.paths, *taken.unfit}, key=os.fsencode)
+        notes = taken.captured.notes
+        return Difference(paths=tuple(found), notes=notes, trouble=here.anchor.trouble)
+
+    @of_the_world
+    async def patch(self, base: str, commit: str, most: int) -> bytes:
+        words = ("diff-tree", "-p", "-r", "--no-color", "--no-ext-diff", "--no-textconv")
+        return await self._footing.git.beginning(most, *words, "--no-renames", base, commit)
+
+    # --- changing -------------------------------------------------------------------------------
+
+    @of_the_world
+    async def commit(self, base: str, message: str) -> str:
+        here = self._footing
+        await here.anchor.settle(base)
+        tree = await here.tree(base)
+        people = {name: os.environ[name] for name in _PEOPLE if os.environ.get(name)}
+        git = replace(here.git, variables={**here.git.variables, **people})
+        commit = await commit_tree(git, tree, (base,), message)
+        subject = message.partition("\n")[0]
+
+        async def move() -> None:
+            here.show_index()
+            words = ("update-ref", "-m", f"commit: {subject}", here.anchor.ref, commit, base)
+            await here.git.with_settings(*DURABLE).tell(*words)
+            here.take_over(commit)
+
+        await asyncio.shield(move())
+        here.begin()
+        return commit
+
+    @of_the_world
+    async def set_aside(self, base: str, name: str) -> str | None:
+        here = self._footing
+        first = await self._put_away(base, name, "")
+        await here.know(base)
+        copy_index(here.place.index, here.place.capture)
+        here.show_index()
+        here.begin()
+        return first
+
+    @of_the_world
+    async def undo(self, base: str, outside: str, name: str) -> str | None:
+        """The folder that is spared is one at the top."""
+        first = await self._put_away(base, name, outside.strip("/"))
+        self._footing.place.capture.unlink(missing_ok=True)
+        return first
+
+    @of_the_world
+    async def restore(self, base: str, paths: Sequence[str]) -> None:
+        here = self._footing
+        await here.anchor.settle(base)
+        if any(_is_folder(self.path / path) for path in paths):
+            taken = await here.take_in(base)
+            await self._keep(base, "restored/1", taken.captured.notes)
+        await here.know(base)
+        await put_back(here.git, here.place, base, paths)
+
+    async def _put_away(self, base: str, name: str, spared: str) -> str | None:
+        """Keep what differs, but for what is in a folder, and make it as in the base."""
+        here = self._footing
+        await here.anchor.settle(base)
+        first, before = None, None
+        for _ in range(_ROUNDS):
+            taken = await here.take_in(base)
+            paths = [path for path in taken.captured.paths if not _is_in(path, spared)]
+            unfit = tuple(path for path in taken.unfit if not _is_in(path, spared))
+            news = paths or unfit or here.inner or (here.anchor.lead and not spared)
+            if not news or paths == before:  # the same again: it is not ours to remove
+                break
+            before = paths
+            ref = await self._keep(base, name, taken.captured.notes)
+            first = first or ref
+            await here.clear(base, replace(taken, unfit=unfit))
+            await self._reset(await self._grafted(base, spared) if spared else base, paths)
+            here.anchor.lead = here.anchor.lead if spared else ""
+            here.inner.clear()
+        return first
+
+    async def _keep(self, base: str, name: str, notes: Sequence[str]) -> str:
+        """All that was taken in, as an attempt."""
+        here = self._footing
+        atom, _, number = name.rpartition("/")
+        told = Trailers(
+            run=self.run,
+            atom=AtomId(atom or name),
+            attempt=int(number) if number.isdecimal() else 0,
+            summary="",
+        )
+        text = message(told, notes, otherwise="set aside")
+        commit = await commit_tree(
+            here.git, await here.written(), (here.anchor.lead or base,), text
+        )
+        ref = attempts_of(self.run) + "/".join(fit(part) for part in name.split("/"))
+        return await keep_as(here.git, ref, commit)
+
+    async def _grafted(self, base: str, folder: str) -> str:
+        """The tree of the base, with this one folder as it was taken in."""
+        git, tree = self._footing.git, await self._footing.written()
+        named = os.fsencode(f"\t{folder}")
+        records = (await git.tell("ls-tree", "-z", base)).out.split(b"\0")
+        others = (record for record in records if record and not record.endswith(named))
+        mine = (await git.tell("ls-tree", "-z", tree, "--", folder)).out
+        given = b"".join(record + b"\0" for record in others) + mine
+        return (await git.tell("mktree", "-z", given=given)).text
+
+    async def _reset(self, tree: str, paths: Sequence[str]) -> None:
+        """These files as in a tree; git only mutters if it may not remove one."""
+        here = self._footing
+        if not await asyncio.to_thread(_are_in_open_folders, self.path, paths):
+            await asyncio.to_thread(survey, self.path, here.place.index)
+        await here.capturing.tell("read-tree", "--reset", "-u", tree)
+        here.take_over("")
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return bool(folder) and (path == folder or path.startswith(f"{folder}/"))
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _are_in_open_folders(top: Path, paths: Sequence[str]) -> bool:
+    folders = {(top / path).parent for path in paths}
+    return all(os.access(one, os.W_OK | os.X_OK) for one in folders if os.access(one, os.F_OK))
+
+
+def _are_plain(top: Path, paths: Sequence[str]) -> bool:
+    """Whether a plain `git add` takes them in: files that can be read, links, or nothing."""
+    for path in paths:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            mode = (top / path).lstat().st_mode
+            if path.endswith("/") or not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+                return False
+            if stat.S_ISREG(mode) and not os.access(top / path, os.R_OK):
+                return False
+    return True

@@ -1,0 +1,162 @@
+"""Where a run stands in the person's own checkout: which run it is, and on which branch.
+
+Everything that could be wrong with that is found before anything is changed, and all of it is said.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dwindle.adapters.workspaces.git import DURABLE, Git
+from dwindle.adapters.workspaces.message import branch_of
+from dwindle.adapters.workspaces.repository import MADE_BY_US, Repository
+from dwindle.ports.iteration import Iteration
+from dwindle.ports.workspace import WorkspaceFailed
+
+RUN = re.compile(r"[0-9A-Z]{1,64}")
+_HEADS = "refs/heads/"
+_RUNNER = f"{_HEADS}runner/"
+_GUARDED = ("main", "master")
+LOOK_BACK = 2_000
+"""Commits of other people, along first parents, after which no iteration is expected any more."""
+
+OURS = (*MADE_BY_US, "/.runner/outbox/")
+_NEVER = tuple(
+    f":(top,exclude,glob){pattern.strip('/')}" + ("/**" if pattern.endswith("/") else "")
+    for pattern in OURS
+)
+ALL_BUT_OURS = ("--", ".", *_NEVER)
+"""What git is to look at: also where a `.gitignore` says that our files are not ignored."""
+
+STATUS = (
+    "status",
+    "--porcelain",
+    "-z",
+    "--untracked-files=all",
+    "--no-renames",
+    "--ignore-submodules=dirty",
+)
+
+_OPERATIONS = (
+    ("MERGE_HEAD", "a merge", "git merge --abort"),
+    ("rebase-merge", "a rebase", "git rebase --abort"),
+    ("rebase-apply", "a rebase or `git am`", "git rebase --abort"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick", "git cherry-pick --abort"),
+    ("REVERT_HEAD", "a revert", "git revert --abort"),
+    ("BISECT_LOG", "a bisection", "git bisect reset"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    run: str
+    ref: str
+    made: bool
+    """Whether the branch was made just now."""
+
+
+def selective(git: Git) -> Git:
+    """With patterns in paths, which everywhere else are taken literally."""
+    return replace(git, variables={**git.variables, "GIT_LITERAL_PATHSPECS": "0"})
+
+
+async def stand(
+    repository: Repository, *, run: str | None, here: bool, mint: Callable[[], str]
+) -> Standing:
+    """Find the run's branch, or make it at HEAD and go there; no file is touched by that."""
+    problems = [*_in_progress(repository), *await _sparse(repository)]
+    if run is not None and not RUN.fullmatch(run):
+        problems.append(f"{run!r} is no run id: capital letters and digits, 64 at most")
+    if problems:
+        raise WorkspaceFailed(f"no run can work in {repository.checkout}", "; ".join(problems))
+    ref = (await repository.git.ask("symbolic-ref", "--quiet", "HEAD")).text
+    at = run_of(ref)
+    if at is not None:
+        if run not in (None, at):
+            name = ref.removeprefix(_HEADS)
+            what = f"HEAD is on {name}, which is not of run {run}"
+            raise WorkspaceFailed(what, f"`git switch` to another branch, or leave out {run}")
+        return Standing(run=at, ref=ref, made=False)
+    if here:
+        return await _stay(repository, ref, run, mint)
+    return await _go(repository, run, mint)
+
+
+def run_of(ref: str) -> str | None:
+    name = ref.removeprefix(_RUNNER)
+    return name if ref.startswith(_RUNNER) and RUN.fullmatch(name) else None
+
+
+async def _stay(
+    repository: Repository, ref: str, run: str | None, mint: Callable[[], str]
+) -> Standing:
+    name = ref.removeprefix(_HEADS)
+    if not ref:
+        what = "HEAD is detached: there is no branch to stay on"
+        raise WorkspaceFailed(what, "`git switch` to one, or let the run make its own")
+    if name in _GUARDED:
+        what = f"a run does not commit on {name}"
+        raise WorkspaceFailed(what, "stay on another branch, or let the run make its own")
+    words = ("log", "--first-parent", "-z", f"-{LOOK_BACK}", "--format=%s", "HEAD")
+    subjects = (await repository.git.tell(*words)).lines
+    last = next((found for one in subjects if (found := Iteration.of(one))), None)
+    if last is not None and run not in (None, last.run):
+        what = f"{name} has iterations of run {last.run}, not of {run}"
+        raise WorkspaceFailed(what, f"go to another branch, or leave out {run}")
+    return Standing(run=last.run if last else run or mint(), ref=ref, made=False)
+
+
+async def _go(repository: Repository, run: str | None, mint: Callable[[], str]) -> Standing:
+    git = repository.git.with_settings(*DURABLE)
+    run = run or mint()
+    ref = branch_of(run)
+    name = ref.removeprefix(_HEADS)
+    known = await git.ask("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
+    if known.code:
+        head = await repository.head()
+        await git.tell("update-ref", "-m", "dwindle: a new run", ref, head, "0" * len(head))
+        await git.tell("symbolic-ref", "-m", f"dwindle: to {name}", "HEAD", ref)
+        return Standing(run=run, ref=ref, made=True)
+    dirt = await dirt_in(repository)
+    if dirt:
+        what = f"going to {name} needs a clean checkout; `git stash -u` or commit first"
+        raise WorkspaceFailed(what, ", ".join(dirt[:10]))
+    await git.tell("switch", "--quiet", "--no-guess", name)
+    return Standing(run=run, ref=ref, made=False)
+
+
+async def dirt_in(repository: Repository) -> tuple[str, ...]:
+    """What the person's own `git status` would list, whatever their settings hide."""
+    said = await selective(repository.git).tell(*STATUS, *ALL_BUT_OURS)
+    return said.lines
+
+
+# --- refusals ------------------------------------------------------------------------------------
+
+
+def _in_progress(repository: Repository) -> Iterator[str]:
+    """Half-done operations of git, and how to end them."""
+    for name, what, how in _OPERATIONS:
+        if os.path.lexists(repository.git.git_dir / name):
+            yield f"{what} is in progress; finish it, or `{how}`"
+
+
+async def _sparse(repository: Repository) -> list[str]:
+    # Every call of ours says that it is off, so that the last value is no answer.
+    words = ("config", "-z", "--type=bool", "--get-all", "core.sparseCheckout")
+    if "true" in (await repository.git.ask(*words)).lines:
+        return ["the checkout is sparse; `git sparse-checkout disable` brings all files back"]
+    return []
+
+
+def operation_files(git_dir: Path) -> list[Path]:
+    """What a half-done operation left, if there is one."""
+    if not any(os.path.lexists(git_dir / name) for name, _, _ in _OPERATIONS):
+        return []
+    more = ("MERGE_MSG", "MERGE_MODE", "AUTO_MERGE", "SQUASH_MSG", "sequencer")
+    names = (*(name for name, _, _ in _OPERATIONS), *more)
+    return [git_dir / name for name in names if os.path.lexists(git_dir / name)]

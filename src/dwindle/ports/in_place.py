@@ -1,0 +1,98 @@
+"""Where the iterations of a tree plan happen: the person's own checkout, on a branch of the run.
+
+One agent at a time works in it. What it leaves, commits of its own included, is read as one
+difference from the commit that the iteration began with, and becomes one commit on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from dwindle.ports.iteration import Iteration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """An iteration that is on the branch."""
+
+    iteration: Iteration
+    commit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What the branch says about the run so far."""
+
+    done: tuple[Done, ...]
+    """Oldest first; other people's commits between them are left out."""
+    trees: tuple[bytes, ...]
+    """Every distinct content of the tree file on the branch since the run began, oldest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    paths: tuple[str, ...]
+    """What differs from the base, in git's order; ignored files do not count."""
+    notes: tuple[str, ...] = ()
+    """What could not be taken in, and why."""
+    trouble: str = ""
+    """Not a plain change: history was rewritten, the branch or other refs moved."""
+
+
+class InPlace(Protocol):
+    """Every method may raise WorkspaceFailed. Nothing is ever deleted unsaved."""
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def run(self) -> str:
+        """The run-id that the branch, or the last iteration on it, names."""
+        ...
+
+    @property
+    def branch(self) -> str:
+        """`runner/<run-id>`, or the branch that the person wanted to stay on."""
+        ...
+
+    async def head(self) -> str:
+        """The commit at the end of the branch."""
+        ...
+
+    async def dirt(self) -> tuple[str, ...]:
+        """What keeps the checkout from being clean, untracked files included."""
+        ...
+
+    async def history(self, since: str | None = None) -> History:
+        """From the first iteration of the run on, or what came after a commit on the branch."""
+        ...
+
+    async def difference(self, base: str) -> Difference:
+        """What is there now, compared with a commit; the agent's own commits are folded in."""
+        ...
+
+    async def undo(self, base: str, outside: str, name: str) -> str | None:
+        """Keep what changed outside of a folder under an attempt's name and put it back as it was.
+
+        Returns the ref; None if nothing had changed there.
+        """
+        ...
+
+    async def set_aside(self, base: str, name: str) -> str | None:
+        """Keep everything that differs from the base, and go back to it. None: nothing did."""
+        ...
+
+    async def commit(self, base: str, message: str) -> str:
+        """All there is, as one commit on the base, and the branch at it; clean afterwards."""
+        ...
+
+    async def patch(self, base: str, commit: str, most: int) -> bytes:
+        """The difference between two commits as text, at most so many bytes of it."""
+        ...
+
+    async def restore(self, base: str, paths: Sequence[str]) -> None:
+        """Put these paths back as they are in a commit, whatever stands there now."""
+        ...

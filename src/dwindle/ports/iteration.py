@@ -1,0 +1,63 @@
+"""One iteration of a tree plan, as its commit names it.
+
+The subject of the commit is the only record of an iteration that travels with the repository: the
+run, its number and what was charged are read back from it. So it is written and read in one place.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Kind(StrEnum):
+    """What an iteration was, told from the difference that it made and from nothing else."""
+
+    DECOMPOSE = "decompose"
+    """Nothing changed outside of `.runner/`."""
+    EXECUTE = "execute"
+
+
+class Guarded(StrEnum):
+    PASS = "pass"  # noqa: S105 - a verdict, not a secret
+    FAIL = "fail"
+    SKIPPED = "skipped"
+
+
+_SUBJECT: Final = re.compile(
+    r"chore\(loop\): run (?P<run>[0-9A-Z]{1,64}) iter (?P<number>[0-9]{4,9}) "
+    r"node (?P<node>[A-Za-z0-9][A-Za-z0-9_.-]{0,63}) "
+    r"(?P<kind>decompose|execute) guard=(?P<guard>pass|fail|skipped)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Iteration:
+    run: str
+    number: int
+    node: str
+    kind: Kind
+    guard: Guarded
+
+    @property
+    def subject(self) -> str:
+        return (
+            f"chore(loop): run {self.run} iter {self.number:04} node {self.node} "
+            f"{self.kind} guard={self.guard}"
+        )
+
+    @classmethod
+    def of(cls, subject: str) -> Iteration | None:
+        """What a commit's subject says; None if it is not that of an iteration."""
+        found = _SUBJECT.fullmatch(subject)
+        if found is None:
+            return None
+        return cls(
+            run=found["run"],
+            number=int(found["number"]),
+            node=found["node"],
+            kind=Kind(found["kind"]),
+            guard=Guarded(found["guard"]),
+        )

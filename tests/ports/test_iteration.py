@@ -1,0 +1,61 @@
+"""An iteration, as the subject of its commit tells it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from dwindle.ports.iteration import Guarded, Iteration, Kind
+
+SUBJECT = "chore(loop): run 01JABC iter 0007 node A-1.b execute guard=fail"
+ITERATION = Iteration(run="01JABC", number=7, node="A-1.b", kind=Kind.EXECUTE, guard=Guarded.FAIL)
+
+
+def test_a_subject_says_what_the_iteration_was() -> None:
+    assert ITERATION.subject == SUBJECT
+    assert Iteration.of(SUBJECT) == ITERATION
+
+
+def test_a_number_has_four_digits_or_as_many_as_it_takes() -> None:
+    last = Iteration(
+        run="R", number=12_345, node="root", kind=Kind.DECOMPOSE, guard=Guarded.SKIPPED
+    )
+    assert last.subject == "chore(loop): run R iter 12345 node root decompose guard=skipped"
+    assert Iteration.of(last.subject) == last
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "",
+        "Begin",
+        SUBJECT + " ",
+        SUBJECT + "\n",
+        "Revert " + SUBJECT,
+        SUBJECT.replace("01JABC", "01jabc"),
+        SUBJECT.replace("0007", "7"),
+        SUBJECT.replace("0007", "-007"),
+        SUBJECT.replace("A-1.b", "-A"),
+        SUBJECT.replace("A-1.b", "A" * 65),
+        SUBJECT.replace("execute", "repair"),
+        SUBJECT.replace("guard=fail", "guard=maybe"),
+        SUBJECT.replace("run ", "run  "),
+    ],
+)
+def test_anything_else_is_no_iteration(subject: str) -> None:
+    assert Iteration.of(subject) is None
+
+
+@given(
+    some.builds(
+        Iteration,
+        run=some.from_regex(r"[0-9A-Z]{1,26}", fullmatch=True),
+        number=some.integers(1, 999_999_999),
+        node=some.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", fullmatch=True),
+        kind=some.sampled_from(Kind),
+        guard=some.sampled_from(Guarded),
+    )
+)
+def test_what_is_written_is_read_back(iteration: Iteration) -> None:
+    assert Iteration.of(iteration.subject) == iteration
