@@ -45,7 +45,7 @@ def test_what_is_launched(tmp_path: Path) -> None:
         "DWINDLE_REPORT": str(place.outbox / "report.json"),
     }
     assert (command.writable, command.network) == ((place.workspace, place.outbox), False)
-    assert agent.watch(b"anything") is None
+    assert agent.session(ORDER, place).watch(b"anything") is None
 
 
 def test_files_that_the_command_names_are_seen_by_it(tmp_path: Path) -> None:

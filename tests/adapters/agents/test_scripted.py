@@ -20,6 +20,10 @@ from dwindle.kernel.model import ROOT, AtomId, Role
 from dwindle.ports.agent import Place
 from dwindle.ports.work import (
     NoReport,
+    Occasion,
+    Order,
+    PlannerQuestions,
+    PlanningOrder,
     ProbeReport,
     Proposal,
     Purpose,
@@ -30,19 +34,26 @@ from dwindle.ports.work import (
     WorkOrder,
 )
 from dwindle.runner.orders import order_json
+from dwindle.runner.planning_orders import planning_order_json
 from dwindle.scripted.script import ScriptRefused, load
-from dwindle.testing.agents import ORDER, set_up
+from dwindle.testing.agents import ORDER, PLAN, set_up
 from dwindle.testing.bare_process import BareProcess
 
 DOCS = Path(__file__).parents[3] / "docs" / "agents.md"
 
 
-def session(script: Path, folder: Path, order: WorkOrder = ORDER) -> tuple[Report, Place]:
+def _order_json(order: Order) -> bytes:
+    if isinstance(order, PlanningOrder):
+        return planning_order_json(order)
+    return order_json(order)
+
+
+def session(script: Path, folder: Path, order: Order = ORDER) -> tuple[Report, Place]:
     place = set_up(folder, order)
-    place.order.write_bytes(order_json(order))
+    place.order.write_bytes(_order_json(order))
     agent = scripted_agent(script)
     assert agent.name == "scripted"
-    ended = asyncio.run(BareProcess().run(agent.launch(order, place), agent.watch))
+    ended = asyncio.run(BareProcess().run(agent.launch(order, place)))
     return agent.conclude(order, place, ended).report, place
 
 
@@ -195,7 +206,7 @@ worker:
     - do: [{run: [a]}, {sleep: long}, {sleep: -1}, {print: 3}, {sleep: 1, print: fine}]
     - {exit: 256, report_on: paper, report: {}, report_text: 3}
     - reprot: {}
-planner:
+judge:
   A1: []
 probe: []
 """
@@ -204,7 +215,7 @@ probe: []
 def test_a_bad_script_is_told_all_that_is_wrong(tmp_path: Path) -> None:
     with pytest.raises(ScriptRefused) as refused:
         load(written(tmp_path, BAD))
-    verbs = "use some of write, append, delete, run, sleep, print"
+    verbs = "use some of write, append, delete, run, sleep, print, tree"
     keys = "use some of do, report, report_text, report_on, exit"
     listed = "is not a list with at least one entry (begin each session's entry with a dash)"
     texts = "give a mapping from paths to texts"
@@ -228,7 +239,7 @@ def test_a_bad_script_is_told_all_that_is_wrong(tmp_path: Path) -> None:
         "script.yaml:9: worker.A3.4.report_on: is neither file nor stdout",
         "script.yaml:9: worker.A3.4.exit: is no exit code (0 to 255)",
         f"script.yaml:10: worker.A3.5.reprot: 'reprot' is unknown ({keys})",
-        "script.yaml:11: planner: 'planner' is no role (use worker, probe, verifier)",
+        "script.yaml:11: judge: 'judge' is no role (use worker, probe, verifier, planner)",
         "script.yaml:13: probe: is not a mapping (from atoms, or '*', to lists of entries)",
     ]
 
@@ -236,12 +247,16 @@ def test_a_bad_script_is_told_all_that_is_wrong(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "says"),
     [
-        ("s.yaml", b"- a", "s.yaml: a script is a mapping (with some of worker, probe, verifier)"),
+        ("s.yaml", b"- a",
+         "s.yaml: a script is a mapping (with some of worker, probe, verifier, planner)"),
         ("s.yaml", b"worker: {A1: []}\nworker: {}", ("s.yaml:2: worker: the key 'worker' is there "
          "twice (keep one of them)")),
         ("s.yaml", b"\xff", "s.yaml: it is not UTF-8"),
         ("s.json", b'{"worker": {}, "worker": {}}', "s.json: it has the key 'worker' twice"),
-        ("s.json", b'{"me": {}}', "s.json: me: 'me' is no role (use worker, probe, verifier)"),
+        ("s.json", b'{"me": {}}',
+         "s.json: me: 'me' is no role (use worker, probe, verifier, planner)"),
+        ("s.json", b'{"planner": {"A1": [{}], "align": [{}], "*": [{}]}}',
+         "s.json: planner.A1: nobody plans for 'A1' (use align, redirect)"),
     ],
 )  # fmt: skip
 def test_a_script_that_is_none(tmp_path: Path, name: str, data: bytes, says: str) -> None:
@@ -287,6 +302,34 @@ def test_modules_in_the_workspace_are_not_taken_for_ours(tmp_path: Path) -> None
     )
 
 
+PLANNER = """\
+planner:
+  align:
+    - report: {questions: ["${role}, for the first time?"]}
+    - report: {questions: [Again?]}
+  redirect:
+    - exit: 3
+"""
+
+
+@pytest.mark.parametrize(("number", "asked"), [(1, "planner, for the first time?"), (2, "Again?")])
+def test_a_planner_follows_the_entries_of_its_purpose(
+    number: int, asked: str, tmp_path: Path
+) -> None:
+    order = replace(PLAN, session=number)
+    report, _ = session(written(tmp_path, PLANNER), tmp_path / "session", order)
+    assert report == PlannerQuestions(questions=(asked,))
+
+
+def test_a_planner_without_an_entry_says_so(tmp_path: Path) -> None:
+    script = written(tmp_path, "planner: {redirect: [{exit: 3}]}")
+    report, _ = session(script, tmp_path / "session", PLAN)
+    assert report == NoReport(
+        trouble=Trouble.FAILED,
+        reason="it ended with exit code 66\nthe script has nothing for a planner on align",
+    )
+
+
 def test_the_example_in_the_manual_is_a_script(tmp_path: Path) -> None:
     found = re.findall(r"```yaml\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
     assert len(found) == 1
@@ -298,11 +341,16 @@ def test_the_example_in_the_manual_is_a_script(tmp_path: Path) -> None:
 
 def test_the_reports_in_the_manual_are_reports() -> None:
     text = DOCS.read_text("utf-8")
-    orders = {
+    orders: dict[str, Order] = {
         "worker": ORDER,
         "probe": replace(ORDER, role=Role.PROBE),
         "verifier": replace(ORDER, role=Role.VERIFIER),
     }
+    plans: dict[str, Order] = {
+        "align": PLAN,
+        "redirect": replace(PLAN, purpose=Occasion.REDIRECT),
+    }
+    orders |= plans
     examples = re.findall(r"<!-- (\w+) -->\n```json\n(.*?)```", text, re.DOTALL)
     assert sorted({role for role, _ in examples}) == sorted(orders)
     for role, example in examples:

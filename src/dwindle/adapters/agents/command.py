@@ -8,21 +8,20 @@ wrote before.
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from dwindle.adapters.agents.report import Decoded, decode
+from dwindle.adapters.agents.report_file import NoFile, left_at
 from dwindle.adapters.agents.strict_json import MAX_BYTES, last_object
 from dwindle.kernel.model import Role
 from dwindle.ports.agent import Place
 from dwindle.ports.process import Captured, Command, Ended
-from dwindle.ports.work import NoReport, Result, Trouble, WorkerReport, WorkOrder
+from dwindle.ports.work import NoReport, Order, Result, Trouble, WorkerReport
 
 STDERR_LINES: Final = 20
 STDERR_CHARACTERS: Final = 2000
@@ -41,7 +40,10 @@ class CommandAgent:
     readable: tuple[Path, ...] = ()
     """What it needs to see besides; files that its command names in full are seen anyway."""
 
-    def launch(self, order: WorkOrder, place: Place) -> Command:
+    def session(self, order: Order, place: Place) -> CommandSession:
+        return CommandSession(agent=self, order=order, place=place)
+
+    def launch(self, order: Order, place: Place) -> Command:
         works = order.role is Role.WORKER
         named = (Path(word) for word in self.argv if word.startswith("/"))
         return Command(
@@ -64,12 +66,7 @@ class CommandAgent:
             network=self.network,
         )
 
-    def watch(self, line: bytes) -> str | None:
-        """Any program may print anything."""
-        del line
-        return None
-
-    def conclude(self, order: WorkOrder, place: Place, ended: Ended) -> Result:
+    def conclude(self, order: Order, place: Place, ended: Ended) -> Result:
         decoded = _decoded(order, place.report, ended.stdout)
         trouble = self._trouble(ended, decoded)
         return Result(report=trouble or decoded.report, usage=decoded.usage)
@@ -101,48 +98,41 @@ class CommandAgent:
         return NoReport(trouble=trouble, reason=reason + _words(decoded) + _last_lines(ended))
 
 
-def _decoded(order: WorkOrder, path: Path, stdout: Captured) -> Decoded:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandSession:
+    agent: CommandAgent
+    order: Order
+    place: Place
+
+    @property
+    def command(self) -> Command:
+        return self.agent.launch(self.order, self.place)
+
+    def watch(self, line: bytes) -> str | None:
+        """Any program may print anything."""
+        del line
+        return None
+
+    def conclude(self, ended: Ended) -> Result:
+        return self.agent.conclude(self.order, self.place, ended)
+
+
+def _decoded(order: Order, path: Path, stdout: Captured) -> Decoded:
     """From the file if there is one, else from the output."""
     try:
-        data = _read(path)
-    except FileNotFoundError:
-        return _printed(order, stdout)
-    except OSError as error:
-        return _malformed(f"the report file could not be read: {error.strerror}")
-    if data is None:
-        return _malformed("the report is malformed: what is in its place is not a file")
-    return decode(order, data)
+        data = left_at(path)
+    except NoFile as problem:
+        return Decoded(report=NoReport(trouble=Trouble.MALFORMED, reason=str(problem)))
+    return _printed(order, stdout) if data is None else decode(order, data)
 
 
-def _read(path: Path) -> bytes | None:
-    """The file, if it is one and no link, and one byte more than is allowed at most.
-
-    It was written by somebody who is not trusted: a link could lead anywhere, and to open a pipe
-    would wait for ever.
-    """
-    if path.is_symlink():
-        return None
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return None
-        with os.fdopen(fd, "rb", closefd=False) as file:
-            return file.read(MAX_BYTES + 1)
-    finally:
-        os.close(fd)
-
-
-def _printed(order: WorkOrder, stdout: Captured) -> Decoded:
+def _printed(order: Order, stdout: Captured) -> Decoded:
     kept = stdout.head + stdout.tail if stdout.is_whole else stdout.tail
     found = last_object(kept.decode("utf-8", "replace"))
     if found is not None:
         return decode(order, found.encode("utf-8", "replace"))
     what = "it wrote no report, and there is no JSON object in what it printed"
     return Decoded(report=NoReport(trouble=Trouble.NO_REPORT, reason=what))
-
-
-def _malformed(reason: str) -> Decoded:
-    return Decoded(report=NoReport(trouble=Trouble.MALFORMED, reason=reason))
 
 
 def _words(decoded: Decoded) -> str:

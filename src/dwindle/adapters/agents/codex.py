@@ -1,0 +1,301 @@
+"""Codex as an agent: `codex exec`, one fresh session for each order.
+
+The prompt comes on standard input; a key is never an argument. Whose sandbox holds is always said:
+under ours codex has none of its own, since its own could not even start there; without ours a
+worker may write to the workspace and to nothing else of the person's, and everybody else to
+nothing. What it would load, call and keep besides is switched off as far as it can be; all of it by
+`-c`, because an unknown name there is ignored by other versions, and an unknown option is not.
+
+From the workspace comes nothing that decides over a session: not its `.codex` folder, and for all
+but the worker neither AGENTS.md nor skills, which a worker before could have written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from dwindle.adapters.agents.codex_home import KEYS, Home, home, stored_secrets
+from dwindle.adapters.agents.codex_outcome import Session, report_of
+from dwindle.adapters.agents.codex_prices import price_of
+from dwindle.adapters.agents.codex_program import PACKAGE, Program, located, sandbox_problem
+from dwindle.adapters.agents.codex_stream import CodexStream
+from dwindle.adapters.agents.report_schema import report_schema, strict
+from dwindle.adapters.agents.secrets_in_text import Secrets
+from dwindle.kernel.model import Role
+from dwindle.ports.agent import Place
+from dwindle.ports.process import Command, Ended
+from dwindle.ports.work import Order, Result
+
+ADDRESSES: Final = (
+    "OPENAI_BASE_URL",
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"),
+)
+PASSED_ON: Final = (
+    *(name for name in ADDRESSES if name != "OPENAI_BASE_URL"),
+    *("NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "CODEX_CA_CERTIFICATE"),
+    *("OPENAI_ORGANIZATION", "OPENAI_PROJECT"),
+)
+"""What the program gets to see of our environment, besides its key and what everybody sees."""
+
+KEY: Final = KEYS[0]
+SERVICE: Final = "environment"
+"""How codex is told to call the service that OPENAI_BASE_URL leads to."""
+
+SWITCHED_OFF: Final = (
+    *("plugins", "apps", "hooks", "memories", "shell_snapshot", "unbounded_connection_retries"),
+)
+"""Features. Plugins and apps call others than the model; a snapshot of the shell would write our
+environment to the disk; and who waits for the network, and says so, are we."""
+
+TEMPORARY: Final = Path("/tmp")  # noqa: S108 - what codex compares with
+PATIENCE: Final = 5
+"""How often in a row it may say that it waits for the network."""
+KEPT: Final = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodexAgent:
+    program: str = PACKAGE
+    """A name on PATH, or a path."""
+    own_sandbox: bool = False
+    """Whether its own sandbox holds it: needed where our containment is weak, and impossible where
+    it is strong, since it cannot start in namespaces of ours."""
+    model: str | None = None
+    effort: str | None = None
+    retries: int | None = None
+    """Of the program itself, at a service that OPENAI_BASE_URL names; its own number if None."""
+    network: bool = True
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Added to what it sees, and stronger."""
+    ours: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
+    clock: Callable[[], float] = time.time
+    """Seconds since 1970."""
+    name: str = "codex"
+
+    def session(self, order: Order, place: Place) -> CodexSession:
+        return CodexSession(self, order, place)
+
+    def missing(self) -> str | None:
+        """Why it cannot be started here, as far as one can tell beforehand."""
+        if self.located.problem or not self.own_sandbox:
+            return self.located.problem or None
+        return sandbox_problem(self.located) or None
+
+    @cached_property
+    def located(self) -> Program:
+        return located(self.program, self.known)
+
+    @cached_property
+    def home(self) -> Home:
+        return home(self.known)
+
+    @cached_property
+    def known(self) -> Mapping[str, str]:
+        return {**self.ours, **self.environment}
+
+    def secrets(self) -> Secrets:
+        """With the stored login as it is now: it may have been renewed."""
+        stored = stored_secrets(self.home.folder)
+        names = (*self.secret, *stored)
+        return Secrets({**self.known, **stored}, secret=names, addresses=ADDRESSES)
+
+    @property
+    def secret(self) -> tuple[str, ...]:
+        """Names of what no command and no reader may get to see."""
+        return (*KEYS, *self.home.variables)
+
+    @property
+    def asked_for(self) -> str:
+        """The model; empty if it is left to the program, which does not tell."""
+        return self.model or self.home.model
+
+    @property
+    def price_warning(self) -> str:
+        """Why no limit on money can be kept; empty if one can, by estimates."""
+        if not self.asked_for:
+            return (
+                "codex chooses its model and does not tell which: name one, to have costs counted"
+            )
+        if price_of(self.asked_for) is None:
+            return f"the price of {self.asked_for} is not known here: its tokens are counted only"
+        return ""
+
+    def key(self) -> str:
+        """What is handed on as CODEX_API_KEY, the only one that codex looks at.
+
+        OPENAI_API_KEY stands in where there is no other login: it would win over one.
+        """
+        spare = "" if self.home.has_own_login else self.known.get("OPENAI_API_KEY", "")
+        return self.known.get(KEY) or spare
+
+
+class CodexSession:
+    """One program on one order."""
+
+    def __init__(self, agent: CodexAgent, order: Order, place: Place) -> None:
+        self._agent = agent
+        self._order = order
+        self._place = place
+        self._stream = CodexStream()
+        self._is_lost = False
+
+    @cached_property
+    def command(self) -> Command:
+        agent, place = self._agent, self._place
+        works = self._order.role == Role.WORKER
+        folder = self._home()
+        self._schema.write_text(json.dumps(strict(report_schema(self._order))), "utf-8")
+        return Command(
+            argv=(*agent.located.argv, *self._options(works=works), "-"),
+            cwd=place.workspace,
+            stdin=place.prompt.read_bytes(),
+            environment={
+                **_variables(agent),
+                **agent.environment,
+                **self._scratch(folder),
+                "CODEX_HOME": str(folder),
+                "DWINDLE_ORDER": str(place.order),
+                "DWINDLE_REPORT": str(place.report),
+            },
+            timeout_seconds=self._order.timeout_seconds,
+            output_bytes=KEPT,
+            writable=(*((place.workspace,) if works else ()), place.outbox, folder),
+            readable=(*agent.located.needs, *agent.home.guarded),
+            network=agent.network,
+        )
+
+    def watch(self, line: bytes) -> str | None:
+        self._stream.feed(line)
+        if self._stream.waits < PATIENCE:
+            return None
+        self._is_lost = True
+        return "codex waits for the network"
+
+    def conclude(self, ended: Ended) -> Result:
+        session = Session(
+            order=self._order,
+            place=self._place,
+            stream=self._stream,
+            ended=ended,
+            is_lost=self._is_lost,
+            secrets=self._agent.secrets(),
+            now=self._agent.clock(),
+        )
+        result = Result(report=report_of(session), usage=self._stream.used(self._agent.asked_for))
+        # Without it the outbox is as it was handed out, and can be used again.
+        with suppress(OSError):
+            self._schema.unlink()
+        return result
+
+    # --- how it is started -----------------------------------------------------------------------
+
+    @property
+    def _schema(self) -> Path:
+        return self._place.outbox / "report.schema.json"
+
+    def _home(self) -> Path:
+        """The person's own, or an empty one of the session's: codex wants it to exist."""
+        found = self._agent.home
+        if found.folder is not None and found.is_there:
+            return found.folder
+        folder = self._place.outbox / "codex-home"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def _scratch(self, folder: Path) -> dict[str, str]:
+        """Its own sandbox cannot start from below the folder for temporary files."""
+        if not self._agent.own_sandbox and not folder.is_relative_to(TEMPORARY):
+            return {}
+        scratch = self._place.outbox / "tmp"
+        scratch.mkdir(exist_ok=True)
+        return {"TMPDIR": str(scratch)}
+
+    def _options(self, *, works: bool) -> Iterator[str]:
+        agent = self._agent
+        yield from ("exec", "--json", "--ephemeral", "--skip-git-repo-check", "--ignore-rules")
+        if not agent.home.keeps_config:
+            yield "--ignore-user-config"
+        yield from ("--color", "never", "--output-schema", str(self._schema))
+        if agent.asked_for:
+            yield from ("-m", agent.asked_for)
+        if effort := agent.effort or agent.home.effort:
+            yield from _set("model_reasoning_effort", _toml(effort))
+        yield from _set("analytics.enabled", "false")
+        # What agents of its own use is in no sum that it tells.
+        yield from _set("agents.enabled", "false")
+        for feature in SWITCHED_OFF:
+            yield from _set(f"features.{feature}", "false")
+        yield from _set("shell_environment_policy.inherit", _toml("all"))
+        yield from _set("shell_environment_policy.ignore_default_excludes", "true")
+        excluded = ",".join(_toml(name) for name in agent.secret)
+        yield from _set("shell_environment_policy.exclude", f"[{excluded}]")
+        if not works:
+            yield from _set("project_doc_max_bytes", "0")
+            yield from _set("skills.include_instructions", "false")
+        if not works or agent.home.keeps_config:
+            yield from _set("projects", _untrusted(self._place.workspace))
+        yield from _service(agent)
+        yield from self._sandbox(works=works)
+
+    def _sandbox(self, *, works: bool) -> Iterator[str]:
+        if not self._agent.own_sandbox:
+            yield from ("-s", "danger-full-access")
+        elif works:
+            yield from ("-s", "workspace-write", "--add-dir", str(self._place.outbox))
+            yield from _set("sandbox_workspace_write.exclude_slash_tmp", "true")
+            network = "true" if self._agent.network else "false"
+            yield from _set("sandbox_workspace_write.network_access", network)
+        else:
+            yield from ("-s", "read-only")
+
+
+def _variables(agent: CodexAgent) -> dict[str, str]:
+    known = agent.known
+    passed = {name: known[name] for name in PASSED_ON if known.get(name)}
+    passed |= {name: known[name] for name in agent.home.variables if known.get(name)}
+    key = agent.key()
+    return {**passed, KEY: key} if key else passed
+
+
+def _service(agent: CodexAgent) -> Iterator[str]:
+    """What OPENAI_BASE_URL says; codex itself does not look at it.
+
+    Only together with a key from the environment: a stored login is not for strangers.
+    """
+    address = agent.known.get("OPENAI_BASE_URL", "")
+    if not address or not agent.key() or agent.home.names_service:
+        return
+    # As a service of its own: the one that is built in tries WebSockets first, which whatever
+    # stands at such an address seldom has.
+    table = {
+        "name": _toml(SERVICE),
+        "base_url": _toml(address),
+        "env_key": _toml(KEY),
+        "wire_api": _toml("responses"),
+    }
+    if agent.retries is not None:
+        table |= dict.fromkeys(("request_max_retries", "stream_max_retries"), str(agent.retries))
+    inside = ",".join(f"{name}={value}" for name, value in table.items())
+    yield from _set("model_provider", _toml(SERVICE))
+    yield from _set(f"model_providers.{SERVICE}", f"{{{inside}}}")
+
+
+def _set(name: str, value: str) -> tuple[str, str]:
+    return "-c", f"{name}={value}"
+
+
+def _untrusted(workspace: Path) -> str:
+    return f'{{{_toml(str(workspace))}={{trust_level="untrusted"}}}}'
+
+
+def _toml(text: str) -> str:
+    """A text as TOML has it, which is as JSON has it but for one character."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from dwindle.adapters.agents.secrets_in_text import Secrets
+
+VARIABLES = {
+    "KEY": "sk-canary-1",
+    "LONGER": "sk-canary-123",
+    "SHORT": "abc",
+    "EMPTY": "",
+    "PROXY": "http://me:pass-word@proxy:3128/",
+    "PLAIN": "http://proxy:3128/",
+    "ODD": "http://[::1",
+    "OTHER": "not-secret",
+}
+SECRETS = Secrets(
+    VARIABLES,
+    secret=("KEY", "LONGER", "SHORT", "EMPTY", "MISSING"),
+    addresses=("PROXY", "PLAIN", "ODD"),
+)
+
+
+def test_a_name_stands_in_for_a_secret_and_the_longer_one_goes_first() -> None:
+    said = "sk-canary-1 and sk-canary-123, then sk-canary-1."
+    assert SECRETS.out_of(said) == "[KEY] and [LONGER], then [KEY]."
+    assert SECRETS.out_of_bytes(said.encode()) == b"[KEY] and [LONGER], then [KEY]."
+
+
+def test_of_an_address_only_the_login_is_secret() -> None:
+    said = "http://me:pass-word@proxy:3128/ with pass-word, http://proxy:3128/ and not-secret"
+    assert SECRETS.out_of(said) == (
+        "http://[PROXY]@proxy:3128/ with [PROXY], http://proxy:3128/ and not-secret"
+    )
+
+
+def test_a_login_without_a_password_is_secret_too() -> None:
+    secrets = Secrets({"PROXY": "http://long-token@proxy"}, secret=(), addresses=("PROXY",))
+    assert secrets.out_of("long-token@proxy") == "[PROXY]@proxy"
+
+
+def test_a_word_is_no_secret() -> None:
+    assert SECRETS.out_of("abc") == "abc"
+    assert SECRETS.out_of("") == ""
