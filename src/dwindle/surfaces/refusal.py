@@ -4,13 +4,14 @@ from __future__ import annotations
 
 
 class Refused(Exception):
-    """Nothing was done and nothing was changed; the exit code is 2."""
+    """Nothing was done and nothing was changed; the exit code is 2, unless said otherwise."""
 
-    def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
+    def __init__(self, what: str, *, where: str = "", hint: str = "", code: int = 2) -> None:
         super().__init__(what, where, hint)
         self.what = what
         self.where = where
         self.hint = hint
+        self.code = code
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""

@@ -26,6 +26,7 @@ from dwindle.kernel.model import (
     Spent,
     Status,
 )
+from dwindle.ports.iteration import Kind
 
 A, B, C, TOP = AtomId("a"), AtomId("b"), AtomId("c"), AtomId("root")
 DOCUMENT = TreeDocument(
@@ -80,7 +81,14 @@ def atom(name: AtomId, max_attempts: int, attempts: int = 0) -> Atom:
 
 
 def test_a_tree_becomes_an_and_forest_in_depth_first_order() -> None:
-    plan = to_plan(DOCUMENT, planning_used={"b": 2, "gone": 1}, ids_seen=7)
+    plan = to_plan(
+        DOCUMENT,
+        charged={
+            AtomId("b"): {Kind.DECOMPOSE: 2, Kind.EXECUTE: 2},
+            AtomId("gone"): {Kind.DECOMPOSE: 1},
+        },
+        ids_seen=7,
+    )
     assert plan == Plan(
         kind=PlanKind.TREE,
         objective=Objective(
@@ -94,7 +102,7 @@ def test_a_tree_becomes_an_and_forest_in_depth_first_order() -> None:
         spent=Spent(created=7),
         control=Control(),
         atoms={
-            TOP: Atom(id=TOP, description="All holds", max_attempts=1),
+            TOP: Atom(id=TOP, description="All holds", max_attempts=0),
             A: replace(atom(A, 3), status=Status.RESOLVED),
             C: replace(atom(C, 3, attempts=1), status=Status.RESOLVED),
             B: replace(atom(B, 5, attempts=2), probes=2),

@@ -32,6 +32,7 @@ from dwindle.kernel.model import (
     Spent,
     Status,
 )
+from dwindle.ports.iteration import Kind
 
 TREE_LIMITS: Final = Limits(
     max_iterations=50,
@@ -48,22 +49,26 @@ TREE_LIMITS: Final = Limits(
 )
 """What holds for a tree unless configured: no redirects, no verification rounds, no choices."""
 
-_NONE_USED: Final[Mapping[str, int]] = {}
+Charges = Mapping[AtomId, Mapping[Kind, int]]
+"""How many iterations of each kind the branch has for a node."""
+
+_NONE: Final[Charges] = {}
 
 
-def to_plan(
+def to_plan(  # noqa: PLR0913 - a tree, and what is not in its file
     tree: TreeDocument,
     *,
     limits: Limits = TREE_LIMITS,
     goal: str | None = None,
-    planning_used: Mapping[str, int] = _NONE_USED,
+    execute_root: bool = False,
+    charged: Charges = _NONE,
     ids_seen: int | None = None,
 ) -> Plan:
     """The plan of a valid tree.
 
-    `goal` is the goal's text where the root's own sentence is not enough. `planning_used` counts
-    planning sessions by node id. `ids_seen` counts the ids that were ever on the branch; those
-    that stand in the tree now are counted in any case.
+    `goal` is the goal's text where the root's own sentence is not enough. A root that is not to be
+    executed has no attempts: it is only planned. `ids_seen` counts the ids that were ever on the
+    branch; those that stand in the tree now are counted in any case.
     """
     nodes = [path[-1] for path in depth_first(derive_passes(tree).root)]
     return Plan(
@@ -78,7 +83,14 @@ def to_plan(
         limits=limits,
         spent=Spent(created=max(len(nodes), ids_seen or 0)),
         control=Control(),
-        atoms={AtomId(node.id): _atom(node, planning_used.get(node.id, 0)) for node in nodes},
+        atoms={
+            AtomId(node.id): _atom(
+                node,
+                probes=planning_used(node.attempts, charged.get(AtomId(node.id), {})),
+                most=0 if node is nodes[0] and not execute_root else node.max_attempts,
+            )
+            for node in nodes
+        },
         decompositions=tuple(
             Decomposition(
                 parent=AtomId(node.id),
@@ -91,12 +103,22 @@ def to_plan(
     )
 
 
-def _atom(node: TreeNode, probes: int) -> Atom:
+def planning_used(attempts: int, iterations: Mapping[Kind, int]) -> int:
+    """Planning sessions of a node, from what its commits say and its counter holds.
+
+    A commit says decompose or execute. Every execute has raised `attempts`; so has a decompose
+    whose session crashed or was refused. Whatever decompose is left over was planning.
+    """
+    failed = max(0, attempts - iterations.get(Kind.EXECUTE, 0))
+    return max(0, iterations.get(Kind.DECOMPOSE, 0) - failed)
+
+
+def _atom(node: TreeNode, *, probes: int, most: int) -> Atom:
     return Atom(
         id=AtomId(node.id),
         description=node.goal,
         status=Status.RESOLVED if node.passes else Status.PENDING,
         attempts=node.attempts,
-        max_attempts=node.max_attempts,
+        max_attempts=most,
         probes=probes,
     )

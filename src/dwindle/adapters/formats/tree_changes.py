@@ -19,10 +19,10 @@ from typing import Final
 from dwindle.adapters.formats.tree_file import slow
 from dwindle.adapters.formats.tree_text import Problems, Where
 from dwindle.adapters.formats.tree_wire import TreeDocument, TreeNode
+from dwindle.kernel.measure import TREE_ATTEMPTS
 from dwindle.kernel.problem import Problem
 
-MOST_ATTEMPTS: Final = 10
-"""What an agent may allow a node of its own making."""
+MOST_ATTEMPTS: Final = TREE_ATTEMPTS
 
 _RECORD: Final = ("order", "title", "goal", "acceptance", "max_attempts")
 _RESTORE: Final = "put it back as it was; improve on it in a new node"

@@ -51,7 +51,7 @@ Passes = Annotated[
     ),
 ]
 Attempts = Annotated[
-    int, Meta(ge=0, le=LARGEST, description="Failed attempts. Written by the runner only.")
+    int, Meta(ge=0, le=LARGEST, description="Attempts used. Written by the runner only.")
 ]
 MaxAttempts = Annotated[
     int,

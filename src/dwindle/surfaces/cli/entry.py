@@ -18,6 +18,7 @@ def answer(words: Sequence[str]) -> int:
         return call(words)
     except Refused as error:
         complain(str(error))
+        return error.code
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         complain(f"dwindle: {place}{error.strerror or error}")

@@ -3,43 +3,56 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from pathlib import Path
 
 from dwindle.adapters.disk import Locked
 from dwindle.adapters.journals.jsonl import JournalDamaged
 from dwindle.kernel.exit_codes import EXIT_CODES
-from dwindle.kernel.model import StopCode
+from dwindle.kernel.model import PlanKind, StopCode
 from dwindle.ports.store import StoreFailed
 from dwindle.ports.workspace import WorkspaceFailed
+from dwindle.runner.alignment import RUN_ID
 from dwindle.runner.ledger import EditedByHand, OutOfStep
+from dwindle.runner.loop import Halted
 from dwindle.surfaces import running
 from dwindle.surfaces.cli.output import USAGE, complain
 from dwindle.surfaces.cli.problem_list import problem_lines
+from dwindle.surfaces.cli.text import one_line
+from dwindle.surfaces.plan_files import plans_of, repository, the_plan
 from dwindle.surfaces.progress import Progress
 from dwindle.surfaces.refusal import Refused
 
-EDITED = "put it back, and change the plan by `dwindle redirect`"
+EDITED = "`dwindle redirect --adopt` takes the edit over; or put the file back as it was"
 
 
-def run(*, no_sandbox: bool = False, run_id: str | None = None) -> int:
+def run(
+    *,
+    plan: PlanKind | None = None,
+    here: bool = False,
+    no_sandbox: bool = False,
+    run_id: str | None = None,
+) -> int:
     """Run the plan of this repository.
 
     Args:
+        plan: Which plan, where there are two.
+        here: Of a tree: stay on the branch that is checked out.
         no_sandbox: Let agents and checks do what they like; said in the certificate.
         run_id: The id of a run that begins now, instead of a new one.
     """
-    return answered(running.Wish(sandbox=not no_sandbox, run_id=run_id))
+    return answered(running.Wish(sandbox=not no_sandbox, run_id=run_id, here=here), plan)
 
 
-def answered(wish: running.Wish) -> int:
+def answered(wish: running.Wish, wanted: PlanKind | None) -> int:
     """The exit code of a run or of one iteration; every other end is told here."""
+    kind = _kind(wanted)
+    _refuse_nonsense(wish, kind)
     if not wish.sandbox:
         complain("dwindle: NO SANDBOX: agents and checks can do all that you can do")
     try:
-        halted = asyncio.run(running.run(Path.cwd(), wish, Progress(_line)))
+        halted = asyncio.run(_run(kind, wish))
     except running.NotReady as error:
-        complain("\n".join(problem_lines(running.PLAN_FILE, error.problems)))
+        complain("\n".join(problem_lines(error.where, error.problems)))
         unaligned = any(problem.unaligned for problem in error.problems)
         return EXIT_CODES[StopCode.NOT_ALIGNED] if unaligned else USAGE
     except EditedByHand as error:
@@ -62,5 +75,47 @@ def answered(wish: running.Wish) -> int:
     return 0 if halted.stop is None else EXIT_CODES[halted.stop.code]
 
 
-def _line(text: str) -> None:
-    print(text, flush=True, file=sys.stdout)
+def _refuse_nonsense(wish: running.Wish, kind: PlanKind) -> None:
+    if wish.run_id is not None and not RUN_ID.fullmatch(wish.run_id):
+        hint = "26 digits and capital letters; leave it out for a new one"
+        raise Refused(f"{one_line(wish.run_id)!r} is no run id", where="--run-id", hint=hint)
+    if wish.here and kind is not PlanKind.TREE:
+        raise Refused("--here is for trees: a graph plan does not touch your checkout")
+
+
+def _kind(wanted: PlanKind | None) -> PlanKind:
+    """Of the one plan here, or the one that was asked for; without any, a graph says what to do.
+
+    On the branch of a run there was a tree: an agent whose runner was killed may have removed it.
+    """
+    try:
+        return the_plan(wanted).kind
+    except Refused:
+        if wanted is not PlanKind.GRAPH and _is_on_a_run():
+            return PlanKind.TREE
+        if wanted is None and not _any_plan():
+            return PlanKind.GRAPH
+        raise
+
+
+def _is_on_a_run() -> bool:
+    head = Path(repository(".") or ".", ".git", "HEAD")
+    try:
+        return not _any_plan() and head.read_bytes().startswith(b"ref: refs/heads/runner/")
+    except OSError:
+        return False
+
+
+def _any_plan() -> bool:
+    try:
+        return bool(plans_of("."))
+    except Refused:
+        return False
+
+
+async def _run(kind: PlanKind, wish: running.Wish) -> Halted:
+    if kind is PlanKind.GRAPH:
+        return await running.run(Path.cwd(), wish, Progress())
+    from dwindle.surfaces import tree_running  # noqa: PLC0415 - the other kind needs none of it
+
+    return await tree_running.run(Path.cwd(), wish, Progress())

@@ -8,36 +8,45 @@ from pathlib import Path
 from dwindle.adapters.disk import DirectoryLock, Locked
 from dwindle.adapters.journals import event_codec
 from dwindle.kernel.events import StopRequested
+from dwindle.kernel.model import PlanKind
 from dwindle.runner.control import Line
 from dwindle.surfaces.cli.output import say
 from dwindle.surfaces.plan_files import repository
 from dwindle.surfaces.refusal import Refused
-from dwindle.surfaces.running import PLAN_FILE
+from dwindle.wiring import PLAN_FILES
 
 PATIENCE = 15.0
 """Seconds to wait for the end; agents are gone within one."""
 
 
-def stop(*, reason: str = "") -> int:
+def stop(*, reason: str = "", plan: PlanKind | None = None) -> int:
     """End the run; everything is kept, and `dwindle run` goes on.
 
     Args:
         reason: Why; kept in the plan.
+        plan: Which run, where both plans are being run; else all.
     """
     root = Path(repository(str(Path.cwd())) or Path.cwd())
-    folder = root / ".runner"
-    line = Line.to(folder) if folder.is_dir() else None
-    wanted = StopRequested(reason=reason or "stopped by hand")
-    answer = line.ask(event_codec.encode(wanted)) if line is not None else None
-    if answer is None:
+    kinds = tuple(PlanKind) if plan is None else (plan,)
+    wanted = event_codec.encode(StopRequested(reason=reason or "stopped by hand"))
+    asked = [kind for kind in kinds if _asked(root / ".runner", kind, wanted)]
+    if not asked:
         raise Refused("no run is listening here", hint="`dwindle status` says where it stands")
-    if not answer.get("ok"):
-        raise Refused(str(answer.get("why", "the run refused")))
     began = time.monotonic()
     while time.monotonic() - began < PATIENCE:
         try:
-            with DirectoryLock((root / PLAN_FILE).parent):
-                return say("stopped; `dwindle run` goes on from here")
+            for kind in asked:
+                DirectoryLock((root / PLAN_FILES[kind]).parent).release()
+            return say("stopped; `dwindle run` goes on from here")
         except Locked:
             time.sleep(0.02)
     raise Refused("the run has not ended yet", hint="`dwindle status` says where it stands")
+
+
+def _asked(folder: Path, kind: PlanKind, wanted: bytes) -> bool:
+    """Whether somebody listened; a refusal is told."""
+    line = Line.to(folder, kind=kind) if folder.is_dir() else None
+    answer = line.ask(wanted) if line is not None else None
+    if answer is not None and not answer.get("ok"):
+        raise Refused(str(answer.get("why", "the run refused")))
+    return answer is not None

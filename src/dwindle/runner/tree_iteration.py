@@ -1,0 +1,210 @@
+"""One iteration on a tree: an agent, its edit judged, the guard; nothing is written by us yet.
+
+What an iteration came to is told from the difference that it made and from how the programs ended,
+never from what the agent says. Closing it (the event, the tree, the commit) is the loop's part.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from dwindle.kernel import tree_edits
+from dwindle.kernel.events import Usage
+from dwindle.kernel.model import AtomId, Plan
+from dwindle.kernel.problem import Problem
+from dwindle.ports.agent import Agent, Place
+from dwindle.ports.clock import Clock
+from dwindle.ports.in_place import InPlace
+from dwindle.ports.iteration import Guarded, Kind
+from dwindle.ports.process import Containment, Ended
+from dwindle.ports.tree import Judged, TreeFormat
+from dwindle.ports.work import ENDS_THE_RUN, PASSES, NoReport, Trouble, WorkOrder
+from dwindle.runner import guard as guards
+from dwindle.runner import owned_file
+from dwindle.runner.belongings import Belongings
+from dwindle.runner.guard import Guard
+from dwindle.runner.iteration_log import IterationLog
+from dwindle.runner.orders import order_json
+from dwindle.runner.tree_prompt import Mode
+
+OURS: Final = ".runner/"
+TREE: Final = ".runner/tree.json"
+CONFIG: Final = ".runner/config.toml"
+LARGEST: Final = 16 << 20
+"""Bytes of a file of ours that are read back; the format refuses a longer one."""
+REPORT_BYTES: Final = 1 << 20
+HARMLESS: Final = (Trouble.NO_REPORT, Trouble.MALFORMED)
+"""In a tree nobody has to report."""
+CONFIG_CHANGED: Final = Problem(
+    where=(CONFIG,), what="the settings were changed", hint="they are the person's alone"
+)
+
+
+class AgentGone(Exception):
+    """The agent cannot work now: not installed, not logged in, rate limited."""
+
+    def __init__(self, report: NoReport, usage: Usage) -> None:
+        super().__init__(report.reason)
+        self.report = report
+        self.usage = usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What every iteration of a run works with."""
+
+    place: InPlace
+    form: TreeFormat
+    agent: Agent
+    containment: Containment
+    guard: Guard
+    clock: Clock
+    outboxes: Path
+    ours: Belongings
+    seconds: float
+    """For agent and guard together."""
+    output_bytes: int = 1 << 20
+    writable: tuple[Path, ...] = ()
+    readable: tuple[Path, ...] = ()
+    """Inside of the checkout, and not to be written by an agent."""
+    hidden: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What one iteration is about."""
+
+    base: str
+    content: bytes
+    """The tree file at its beginning."""
+    mode: Mode
+    order: WorkOrder
+    prompt: str
+    log: IterationLog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Came:
+    """What an iteration came to."""
+
+    judged: Judged
+    kind: Kind
+    guarded: Guarded
+    agent: Ended
+    guard: Ended | None = None
+    usage: Usage
+    crash: str = ""
+    """Why the session failed, whatever it left; empty if it ended well."""
+    timed_out: bool = False
+    refused_text: bytes = b""
+    set_aside: str | None = None
+    """Where work outside of `.runner/` is kept that was not asked for."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return self.judged.problems
+
+
+async def iterated(bench: Bench, task: Task, plan: Plan, seen: Mapping[str, None]) -> Came:
+    """Run the agent and judge what it left. AgentGone: it did not get to work at all."""
+    began = bench.clock.monotonic()
+    config = owned_file.content_of(bench.place.path / CONFIG, LARGEST)
+    ended, report, usage = await _session(bench, task)
+    robbed = bench.ours.put_back(task.log.folder)
+    if isinstance(report, NoReport) and report.trouble in (*ENDS_THE_RUN, *PASSES):
+        raise AgentGone(report, usage)
+    crash = report.reason if isinstance(report, NoReport) and report.trouble not in HARMLESS else ""
+    after = owned_file.content_of(bench.place.path / TREE, LARGEST)
+    meddled = owned_file.put_back(bench.place.path / CONFIG, config, LARGEST)
+    found = await bench.place.difference(task.base)
+    crash = "; ".join(words for words in (crash, robbed, found.trouble) if words)
+    paths, aside = found.paths, None
+    if task.mode is not Mode.WORK and _outside(paths):
+        name = f"{task.order.atom}/{task.order.attempt}"
+        aside = await bench.place.undo(task.base, OURS, name)
+        paths = tuple(path for path in paths if not _outside((path,)))
+    judged = _judged(bench.form.judged(task.content, after, seen), plan, task, meddled=meddled)
+    came = Came(
+        judged=judged,
+        kind=Kind.EXECUTE if _outside(paths) else Kind.DECOMPOSE,
+        guarded=Guarded.SKIPPED,
+        agent=ended,
+        usage=usage,
+        crash=crash,
+        timed_out=ended.timed_out,
+        refused_text=(after or b"") if judged.problems else b"",
+        set_aside=aside,
+        notes=found.notes,
+    )
+    if came.kind is Kind.DECOMPOSE or crash or judged.problems:
+        return came
+    left = bench.seconds - (bench.clock.monotonic() - began)
+    if left <= 0:
+        return replace(came, timed_out=True, crash="no time was left for the guard")
+    checked = await bench.guard.run(left, task.log.guard)
+    verdict = guards.verdict(checked)
+    bench.ours.put_back(task.log.folder)
+    owned_file.put_back(bench.place.path / CONFIG, config, LARGEST)
+    return replace(came, guard=checked, guarded=verdict, timed_out=checked.timed_out)
+
+
+def is_leaf(judged: Judged, node: AtomId) -> bool:
+    """Is the node still there, and without children, in the tree as the agent left it?"""
+    if judged.edit is None:
+        return True
+    ids = [atom.id for atom in judged.edit.nodes]
+    return node in ids and node not in [atom.parent for atom in judged.edit.nodes]
+
+
+def _judged(judged: Judged, plan: Plan, task: Task, *, meddled: bool) -> Judged:
+    """The format's word, the kernel's, and ours about the settings."""
+    problems = list(judged.problems)
+    if judged.edit is not None:
+        problems += tree_edits.edit_problems(plan, judged.edit)
+    if meddled:
+        problems.append(CONFIG_CHANGED)
+    if not problems:
+        return judged
+    return Judged(content=task.content, problems=tuple(problems))
+
+
+def _outside(paths: Sequence[str]) -> bool:
+    return any(path != OURS.rstrip("/") and not path.startswith(OURS) for path in paths)
+
+
+async def _session(bench: Bench, task: Task) -> tuple[Ended, object, Usage]:
+    """The agent's program from start to end; its report is kept and otherwise not believed."""
+    order, path = task.order, bench.place.path
+    place = Place(workspace=path, outbox=bench.outboxes / f"{order.atom}.{order.attempt}")
+    shutil.rmtree(place.outbox, ignore_errors=True)
+    place.outbox.mkdir(parents=True)
+    for folder in (place.outbox, task.log.folder):
+        (folder / "order.json").write_bytes(order_json(order))
+        (folder / "prompt.md").write_text(task.prompt, encoding="utf-8", errors="replace")
+    session = bench.agent.session(order, place)
+    command = session.command
+    command = replace(
+        command,
+        timeout_seconds=min(command.timeout_seconds, bench.seconds),
+        output_bytes=bench.output_bytes,
+        writable=(path, place.outbox, *bench.writable),
+        readable=(*command.readable, *bench.readable),
+        hidden=(*command.hidden, *bench.hidden),
+        log=task.log.executor,
+    )
+    try:
+        ended = await bench.containment.run(command, watch=session.watch)
+        result = session.conclude(ended)
+        with contextlib.suppress(OSError):
+            report = owned_file.content_of(place.report, REPORT_BYTES)
+            if report is not None:
+                task.log.write("report.json", report)
+        return ended, result.report, result.usage
+    finally:
+        shutil.rmtree(place.outbox, ignore_errors=True)

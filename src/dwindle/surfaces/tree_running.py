@@ -1,0 +1,290 @@
+"""A run on a tree from the outside: branch, guard, cleanliness, plan, and then the loop.
+
+Everything that could keep an iteration from being closed is looked at before an agent is started:
+a missing guard or agent is the person's to mend and costs no attempt.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dwindle import wiring
+from dwindle.adapters.disk import DirectoryLock, DurableFile, RealDisk, make_directory
+from dwindle.adapters.formats.config_settings import Settings
+from dwindle.adapters.formats.tree_edit import TaskTreeFormat
+from dwindle.adapters.formats.tree_file import decode
+from dwindle.adapters.formats.tree_wire import TreeDocument
+from dwindle.adapters.journals import event_codec
+from dwindle.adapters.journals.jsonl import JsonlJournal, path_of
+from dwindle.adapters.workspaces.in_place import GitInPlace
+from dwindle.adapters.workspaces.repository import Repository, find
+from dwindle.adapters.workspaces.standing import dirt_in, run_of
+from dwindle.kernel.events import RunStarted
+from dwindle.kernel.exit_codes import EXIT_CODES
+from dwindle.kernel.model import Aligned, PlanKind, StopCode
+from dwindle.ports.agent import Agent
+from dwindle.runner import alignment, owned_file
+from dwindle.runner.belongings import Belongings
+from dwindle.runner.control import SOCKETS, Control
+from dwindle.runner.guard import Guard
+from dwindle.runner.loop import Halted
+from dwindle.runner.tree_iteration import CONFIG, LARGEST, OURS, TREE, Bench
+from dwindle.runner.tree_loop import Progress as Standing
+from dwindle.runner.tree_loop import TreeLoop
+from dwindle.surfaces.agents import Terms, agent_of, money_left, nobody, with_found
+from dwindle.surfaces.cli.output import complain
+from dwindle.surfaces.guard_trouble import guard_trouble
+from dwindle.surfaces.progress import Progress
+from dwindle.surfaces.refusal import Refused
+from dwindle.surfaces.running import (
+    JOURNALS,
+    LOGS,
+    OUTBOXES,
+    NotReady,
+    SystemClock,
+    Wish,
+    signals,
+)
+from dwindle.surfaces.tree_taken_up import is_unfinished, taken_up
+
+SHOWN = 10
+"""Paths that are listed when a checkout is not clean."""
+KEEPSAKE = "dwindle-journal"
+"""A second name of the journal, among git's own files."""
+UNAVAILABLE = EXIT_CODES[StopCode.AGENT_UNAVAILABLE]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """What a person has to bring; without it nothing is begun."""
+
+    settings: Settings
+    file: DurableFile
+    tree: TreeDocument
+
+
+async def run(start: Path, wish: Wish, progress: Progress) -> Halted:
+    """Run the tree of the repository around `start`.
+
+    A run that goes on may find what an agent left when its runner was killed, in place of the tree,
+    the settings or the justfile: that is set aside before any of them is read. A run that begins
+    has nothing to set aside, and must not have made a branch when it is refused.
+    """
+    repository = await find(start)
+    root = repository.checkout
+    goes_on = wish.here or await _is_on_a_run(repository)
+    if goes_on:
+        (root / OURS).mkdir(exist_ok=True)
+    elif not (root / TREE).exists():
+        raise Refused("there is no tree yet", where=TREE, hint="`dwindle init` makes one")
+    with DirectoryLock(root / OURS):
+        if not goes_on:
+            _ready(root, wish)
+            _refuse_dirt(await dirt_in(repository))
+            await _refuse_ignored(repository)
+        place = await GitInPlace.open(repository, run=wish.run_id, here=wish.here, mint=_minted)
+        if place.made_branch:
+            complain(f"dwindle: on the new branch {place.branch}")
+        try:
+            journal = _journal(root / JOURNALS, place.run)
+            try:
+                return await _run(repository, place, journal, wish, progress)
+            finally:
+                journal.close()
+        finally:
+            with contextlib.suppress(OSError):
+                (repository.git.git_dir / KEEPSAKE).unlink(missing_ok=True)
+            place.close()
+
+
+async def _is_on_a_run(repository: Repository) -> bool:
+    return run_of((await repository.git.ask("symbolic-ref", "--quiet", "HEAD")).text) is not None
+
+
+def _ready(root: Path, wish: Wish) -> Ready:
+    """Everything that can be wrong before an agent is started."""
+    read = wiring.settings_for(root, None if wish.sandbox else {"sandbox.enabled": False})
+    if read.settings is None:
+        raise NotReady(read.problems, where=wiring.SETTINGS_FILE)
+    file = DurableFile(RealDisk(), root / TREE)
+    if not file.exists():
+        raise Refused("there is no tree yet", where=TREE, hint="`dwindle init` makes one")
+    file.sweep()
+    if with_found(read.settings).agents.worker.backend is None:
+        raise nobody()
+    refuse_without_guard(read.settings.guard.command, root)
+    return Ready(settings=read.settings, file=file, tree=_tree(file))
+
+
+async def _run(
+    repository: Repository,
+    place: GitInPlace,
+    journal: JsonlJournal,
+    wish: Wish,
+    progress: Progress,
+) -> Halted:
+    root = repository.checkout
+    events = list(journal.events(0))
+    await _clean(place, unfinished=is_unfinished(events))
+    await _refuse_ignored(repository)
+    ready = _ready(root, wish)
+    history = await place.history()
+    found = taken_up(
+        ready.tree,
+        goal=_goal(root, ready.tree),
+        history=history,
+        events=events,
+        limits=ready.settings.limits,
+        logs=root / LOGS / place.run,
+        run=place.run,
+    )
+    standing = Standing(
+        run=place.run,
+        plan=found.plan,
+        content=ready.file.read(),
+        done=list(history.done),
+        seen=found.seen,
+        refusal=found.refusal,
+    )
+    ours = Belongings(
+        top=root,
+        journal=path_of(root / JOURNALS, place.run),
+        logs=root / LOGS,
+        keepsake=repository.git.git_dir / KEEPSAKE,
+    )
+    ours.begin()
+    loop = TreeLoop(
+        standing,
+        _bench(repository, ready, place, ours, money_left(lambda: standing.plan)),
+        journal=journal,
+        file=ready.file,
+        logs=root / LOGS / place.run,
+        watch=progress.told,
+        encode=event_codec.encode,
+    )
+    progress.recall(events)
+    async with progress:
+        aligned = Aligned(commit=await place.head())
+        loop.begin(RunStarted(run_id=place.run, aligned=aligned))
+        listening = Control(root / ".runner", loop.asked, event_codec.decode, kind=PlanKind.TREE)
+        async with listening:
+            with signals(loop.asked):
+                return await loop.run(one_iteration=wish.one_iteration)
+
+
+def _bench(
+    repository: Repository,
+    ready: Ready,
+    place: GitInPlace,
+    ours: Belongings,
+    money: Callable[[], float | None],
+) -> Bench:
+    settings, root = ready.settings, repository.checkout
+    limits, sandbox = settings.limits, settings.sandbox
+    containment = wiring.containment_for(settings, repository)
+    agent = _agent(Terms(settings=settings, root=root, containment=containment, money=money))
+    checks = wiring.check_settings(settings)
+    kept = [root / ".git", root / CONFIG, root / JOURNALS, root / LOGS]
+    readable = tuple(path for path in (*kept, repository.common) if path.exists())
+    hidden = tuple(root / ".runner" / name for name in SOCKETS.values())
+    # A mount of its own, or else it could be moved away as a whole, with what is read-only in it.
+    writable = (root / ".runner", *checks.writable)
+    guard = Guard(
+        command=settings.guard.command,
+        containment=containment,
+        checkout=root,
+        environment=checks.environment,
+        writable=writable,
+        readable=readable,
+        hidden=hidden,
+        network=sandbox.network,
+        output_bytes=limits.output_bytes,
+    )
+    return Bench(
+        place=place,
+        form=TaskTreeFormat(),
+        agent=agent,
+        containment=containment,
+        guard=guard,
+        clock=SystemClock(),
+        outboxes=root / OUTBOXES,
+        ours=ours,
+        seconds=float(limits.iteration_timeout_seconds),
+        output_bytes=limits.output_bytes,
+        writable=writable,
+        readable=readable,
+        hidden=hidden,
+    )
+
+
+# --- before anything starts ----------------------------------------------------------------------
+
+
+def _agent(terms: Terms) -> Agent:
+    agent = agent_of(with_found(terms.settings).agents.worker, terms)
+    if agent is None:
+        raise nobody()
+    return agent
+
+
+def refuse_without_guard(command: tuple[str, ...], root: Path) -> None:
+    """Refused if the guard could not even begin."""
+    trouble = guard_trouble(command, root)
+    if trouble is not None:
+        raise Refused(trouble.what, hint=trouble.hint, code=UNAVAILABLE)
+
+
+async def _clean(place: GitInPlace, *, unfinished: bool) -> None:
+    """Leftovers of an iteration that was cut short are set aside; anything else is a person's."""
+    if unfinished or place.begun is not None:
+        ref = await place.set_aside(place.begun or await place.head(), "unfinished")
+        if ref is not None:
+            complain(f"dwindle: an iteration was cut short; what it left is kept at {ref}")
+    _refuse_dirt(await place.dirt())
+
+
+def _refuse_dirt(dirt: Sequence[str]) -> None:
+    if dirt:
+        more = f"\n  and {len(dirt) - SHOWN} more" if len(dirt) > SHOWN else ""
+        listed = "".join(f"\n  {path}" for path in dirt[:SHOWN])
+        raise Refused(
+            f"the checkout is not clean:{listed}{more}",
+            hint="commit or stash it: every iteration begins and ends with a commit",
+        )
+
+
+async def _refuse_ignored(repository: Repository) -> None:
+    """In a clean checkout, a tree that is not in the last commit is one that git does not see."""
+    if (await repository.git.ask("cat-file", "-e", f"HEAD:{TREE}")).code:
+        what = "git ignores the tree, and what is not committed is not remembered"
+        raise Refused(what, where=TREE, hint="take it out of .gitignore, and commit it")
+
+
+def _tree(file: DurableFile) -> TreeDocument:
+    decoded = decode(file.read())
+    if decoded.tree is None:
+        raise NotReady(decoded.problems, where=TREE)
+    return decoded.tree
+
+
+def _goal(root: Path, tree: TreeDocument) -> str:
+    """`GOAL.md`, or else the root's own sentence."""
+    text = owned_file.content_of(root / OURS / "GOAL.md", LARGEST)
+    return (text or b"").decode("utf-8", "replace").strip() or tree.root.goal
+
+
+def _journal(folder: Path, run: str) -> JsonlJournal:
+    disk = RealDisk()
+    make_directory(disk, folder)
+    if DurableFile(disk, path_of(folder, run)).exists():
+        return JsonlJournal(disk, folder, run)
+    return JsonlJournal.create(disk, folder, run, after=0, versions=())
+
+
+def _minted() -> str:
+    return alignment.minted(time.time_ns() // 10**6, secrets.token_bytes(10))
