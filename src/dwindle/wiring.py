@@ -68,7 +68,7 @@ def load_tree(data: bytes) -> Loaded:
     most = plan.limits.max_atoms
     if len(plan.atoms) > most:
         # The tree is as it is; what the limit can still do is to keep it from growing.
-        problems = (*problems, _too_many(len(plan.atoms), most))
+        problems = (*problems, too_many_nodes(len(plan.atoms), most))
         plan = replace(plan, limits=replace(plan.limits, max_atoms=len(plan.atoms)))
     if all(atom.status is Status.RESOLVED for atom in plan.atoms.values()):
         plan = replace(plan, control=_TREE_PASSES)
@@ -107,7 +107,7 @@ def _is_sound(problems: tuple[Problem, ...]) -> bool:
     return all(problem.warning for problem in problems)
 
 
-def _too_many(nodes: int, most: int) -> Problem:
+def too_many_nodes(nodes: int, most: int) -> Problem:
     return Problem(
         where=("root",),
         what=f"the tree has {nodes} nodes, and at most {most} may ever be made",

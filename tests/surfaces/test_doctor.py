@@ -91,14 +91,17 @@ def test_nothing_is_there(tmp_path: Path) -> None:
         ),
         "worker": (
             "wrong",
-            "no agent is configured",
+            "no agent is configured, and neither claude nor codex is found",
             "for example, in .runner/config.toml: [agents] backend, command",
         ),
         "probe": ("note", "nobody; the worker looks for itself", ""),
         "verifier": ("note", "nobody; quality and assertion checks cannot pass", ""),
         "guard": (
             "note",
-            "no-such-guard: no-such-guard is not found; only a tree plan needs it",
+            (
+                "the guard `no-such-guard` cannot run: no-such-guard is not found; "
+                "only a tree plan needs it"
+            ),
             "",
         ),
     }
@@ -112,10 +115,10 @@ def test_a_tree_needs_its_guard(tmp_path: Path) -> None:
     write(tmp_path, ".runner/config.toml", '[guard]\ncommand = ["./guard"]\n')
     assert findings(tmp_path)["guard"] == (
         "wrong",
-        "./guard: ./guard is not found",
-        "set [guard] command",
+        "the guard `./guard` cannot run: ./guard is not found",
+        "set [guard] command in .runner/config.toml",
     )
-    write(tmp_path, "guard", "")
+    write(tmp_path, "guard", "").chmod(0o755)
     assert findings(tmp_path)["guard"] == ("ok", "./guard", "")
 
 
@@ -126,7 +129,7 @@ def test_agents_that_are_not_there(tmp_path: Path) -> None:
         ".runner/config.toml",
         '[agents]\nbackend = "command"\ncommand = ["no-such-agent"]\n'
         '[agents.probe]\nbackend = "scripted"\nscript = "nowhere.yaml"\n'
-        '[agents.planner]\nbackend = "claude"\n',
+        '[agents.planner]\nbackend = "claude"\ncommand = ["no-such-claude"]\n',
     )
     found = findings(tmp_path)
     assert {name: found[name] for name in ("worker", "probe", "planner")} == {
@@ -138,8 +141,11 @@ def test_agents_that_are_not_there(tmp_path: Path) -> None:
         "probe": ("wrong", "scripted: there is no nowhere.yaml", ""),
         "planner": (
             "wrong",
-            "the claude backend is not there yet",
-            'use backend = "command" with a program that keeps docs/agents.md',
+            (
+                "claude: no-such-claude is not found, or not executable; "
+                "install Claude Code, or name the path of the program in the settings"
+            ),
+            "",
         ),
     }
 

@@ -57,17 +57,18 @@ assert TREE_PLAN is not None
 TREE_STATUS = f"""\
 {TREE_FILE} (tree plan)
 run        pending
+           HEAD is on no branch of a run; `dwindle run` begins one
+iteration  0 of 50 started
 open       4: root, store, table, index
-ready      table, index
+leaves     2: table, index
 running    none
 exhausted  none
-next       table
+next       table (work): 3 of 3 attempts, 3 of 3 planning sessions left
 gauge      {gauge(TREE_PLAN):,} (falls with every step)
 bound      at most {session_bound(TREE_PLAN)} more agent sessions
 measure    redirects 0, forgiven 50, rounds 0, fuel 195, backjumps 0, choices 0,
-           attempts 12, undecided 5, in_flight 0, running 0
+           attempts 21, undecided 5, in_flight 0, running 0
 budgets    0 s of 24 h; 0 tokens without limit; 0.00 USD without limit
-redirects  0 left
 """
 
 
@@ -134,6 +135,7 @@ def test_the_same_for_programs(tmp_path: Path) -> None:
         },
         "redirects_left": 19,
         "warnings": [],
+        "tree": None,
     }
 
 
@@ -160,9 +162,10 @@ def test_a_tree_whose_root_passes_is_completed(tmp_path: Path) -> None:
     done = text(TREE).replace('"passes": false', '"passes": true')
     assert load_tree(done.encode()).problems == ()
     lines = dwindle(repository(tmp_path, tree=done), "status").out.splitlines()
-    assert lines[1:4] == [
+    assert lines[1:5] == [
         "run        completed",
         "           the root passes",
+        "iteration  0 of 50 started",
         "open       nothing",
     ]
     assert "bound      at most 0 more agent sessions" in lines

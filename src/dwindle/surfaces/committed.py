@@ -57,7 +57,7 @@ def at_revision(path: Path, revision: str) -> bytes:
 def _commit(path: Path, revision: str) -> str | None:
     # Nothing that follows --end-of-options can be an option, whatever it looks like.
     asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    ended = _git(path.parent, *asked)
+    ended = ask_git(path.parent, *asked)
     name = ended.stdout.decode("ascii", "replace").strip()
     if ended.returncode == 0 and name:
         return name
@@ -68,28 +68,29 @@ def _commit(path: Path, revision: str) -> str | None:
 
 def _blob(path: Path, commit: str) -> bytes | None:
     name = f"{commit}:./{path.name}"
-    if _git(path.parent, "cat-file", "-e", name).returncode != 0:
+    if ask_git(path.parent, "cat-file", "-e", name).returncode != 0:
         return None
-    size = _git(path.parent, "cat-file", "-s", name)
+    size = ask_git(path.parent, "cat-file", "-s", name)
     if size.returncode != 0:
         raise _failed(path, size)
     if int(size.stdout) > MAX_BYTES:
         what = f"its version in {commit} has {int(size.stdout)} bytes"
         raise Refused(what, where=str(path), hint=f"at most {MAX_BYTES} are read")
-    blob = _git(path.parent, "cat-file", "blob", name)
+    blob = ask_git(path.parent, "cat-file", "blob", name)
     if blob.returncode != 0:
         raise _failed(path, blob)
     return blob.stdout
 
 
-def _git(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
+def ask_git(folder: Path, *words: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """What git says to a question that changes nothing."""
     surroundings = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
     try:
         return subprocess.run(
             ["git", *words],
             cwd=folder,
             env=surroundings | ONLY_ASKING | {"LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
+            input=given,
             capture_output=True,
             check=False,
             timeout=SECONDS,

@@ -13,40 +13,29 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from dwindle import wiring
 from dwindle.adapters.agents.command import CommandAgent
 from dwindle.adapters.containment.choice import survey
+from dwindle.adapters.formats.config_kinds import Backend
 from dwindle.adapters.formats.config_settings import AgentSettings, Settings
 from dwindle.adapters.workspaces.repository import OLDEST_GIT, find
 from dwindle.kernel.model import PlanKind, Role
 from dwindle.ports.process import Command, Strength
 from dwindle.ports.workspace import WorkspaceFailed
+from dwindle.surfaces.agents import LOOKED_FOR, program_of, with_found
 from dwindle.surfaces.cli.problem_list import problem_lines
+from dwindle.surfaces.finding import Finding, State
+from dwindle.surfaces.guard_trouble import guard_trouble
 from dwindle.surfaces.plan_files import repository as root_around
+from dwindle.surfaces.tree_findings import tree_findings
 
 PATIENCE = 5.0
 """Seconds that a program gets to say its version."""
 
 LITTLE = 1 << 30
 """Bytes below which free space is worth a word."""
-
-
-class State(StrEnum):
-    OK = "ok"
-    NOTE = "note"
-    WRONG = "wrong"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    name: str
-    state: State
-    what: str
-    hint: str = ""
 
 
 def examined(start: Path) -> tuple[Finding, ...]:
@@ -63,7 +52,8 @@ def examined(start: Path) -> tuple[Finding, ...]:
     said = wiring.SETTINGS_FILE if there else f"no {wiring.SETTINGS_FILE}; defaults are used"
     findings.append(Finding(name="settings", state=State.OK, what=said))
     findings.append(_containment(enabled=read.settings.sandbox.enabled))
-    return (*findings, *_agents(read.settings, root), _guard(read.settings, root))
+    agents = _agents(read.settings, root)
+    return (*findings, *agents, _guard(read.settings, root), *tree_findings(root))
 
 
 def _python() -> Finding:
@@ -127,19 +117,20 @@ def _containment(*, enabled: bool) -> Finding:
 
 NOBODY = {
     "worker": (
-        "no agent is configured",
+        "no agent is configured, and neither claude nor codex is found",
         f"for example, in {wiring.SETTINGS_FILE}: [agents] backend, command",
     ),
     "probe": ("nobody; the worker looks for itself", ""),
     "verifier": ("nobody; quality and assertion checks cannot pass", ""),
-    "planner": ("nobody; align and redirect are without help", ""),
+    "planner": ("nobody; the agent of the worker plans", ""),
 }
 """What it means that a role has no agent."""
 
 
 def _agents(settings: Settings, root: Path) -> Iterator[Finding]:
+    taken = with_found(settings)
     for name in NOBODY:
-        yield _agent(name, getattr(settings.agents, name), root, settings)
+        yield _agent(name, getattr(taken.agents, name), root, settings)
 
 
 def _agent(name: str, chosen: AgentSettings, root: Path, settings: Settings) -> Finding:
@@ -152,10 +143,8 @@ def _agent(name: str, chosen: AgentSettings, root: Path, settings: Settings) -> 
         if (root / shown).is_file():
             return Finding(name=name, state=State.OK, what=f"scripted: {shown}")
         return Finding(name=name, state=State.WRONG, what=f"scripted: there is no {shown}")
-    if chosen.backend != "command":
-        what = f"the {chosen.backend} backend is not there yet"
-        hint = 'use backend = "command" with a program that keeps docs/agents.md'
-        return Finding(name=name, state=State.WRONG, what=what, hint=hint)
+    if chosen.backend in LOOKED_FOR:
+        return _known(name, chosen)
     problem = CommandAgent(argv=chosen.command).missing()
     shown = " ".join(chosen.command)
     if problem:
@@ -171,19 +160,31 @@ def _agent(name: str, chosen: AgentSettings, root: Path, settings: Settings) -> 
     return Finding(name=name, state=State.OK, what=f"{shown} ({version})")
 
 
+def _known(name: str, chosen: AgentSettings) -> Finding:
+    """Claude or codex: where, which version, and whether anybody is logged in."""
+    from dwindle.adapters.agents import claude_program, codex_program  # noqa: PLC0415
+
+    program = program_of(chosen)
+    look = claude_program.found if chosen.backend is Backend.CLAUDE else codex_program.found
+    there = look(program)
+    if there.problem:
+        return Finding(name=name, state=State.WRONG, what=f"{chosen.backend}: {there.problem}")
+    model = f", model {chosen.model}" if chosen.model else ""
+    what = f"{chosen.backend} {there.version}{model}; {there.login} ({there.path})"
+    state = State.NOTE if there.warning else State.OK
+    return Finding(name=name, state=state, what=what, hint=there.warning)
+
+
 def _guard(settings: Settings, root: Path) -> Finding:
     """Only a tree has one."""
     command = settings.guard.command
-    shown = " ".join(command)
-    relative = "/" in command[0] and not command[0].startswith("/")
-    there = (root / command[0]).is_file() if relative else shutil.which(command[0]) is not None
-    if there:
-        return Finding(name="guard", state=State.OK, what=shown)
-    is_tree = (root / wiring.PLAN_FILES[PlanKind.TREE]).exists()
-    what = f"{shown}: {command[0]} is not found"
-    if is_tree:
-        return Finding(name="guard", state=State.WRONG, what=what, hint="set [guard] command")
-    return Finding(name="guard", state=State.NOTE, what=f"{what}; only a tree plan needs it")
+    trouble = guard_trouble(command, root)
+    if trouble is None:
+        return Finding(name="guard", state=State.OK, what=" ".join(command))
+    if (root / wiring.PLAN_FILES[PlanKind.TREE]).exists():
+        return Finding(name="guard", state=State.WRONG, what=trouble.what, hint=trouble.hint)
+    what = f"{trouble.what}; only a tree plan needs it"
+    return Finding(name="guard", state=State.NOTE, what=what)
 
 
 async def _version(command: Command, settings: Settings) -> str | None:

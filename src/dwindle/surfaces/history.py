@@ -19,8 +19,9 @@ from dwindle.kernel.events import (
     Settled,
     Waited,
 )
-from dwindle.kernel.model import Answer
+from dwindle.kernel.model import Answer, PlanKind
 from dwindle.ports.store import StoreFailed
+from dwindle.surfaces.branch_history import branch_here
 from dwindle.surfaces.cli.text import one_line
 from dwindle.surfaces.plan_files import repository
 from dwindle.surfaces.plan_place import JOURNALS, PLAN_FILE
@@ -73,10 +74,10 @@ def history(root: Path, run: str) -> History:
     return History(run=run, content=content, raw=tuple(checked.split(b"\n")))
 
 
-def run_named(root: Path, run: str | None) -> str:
+def run_named(root: Path, run: str | None, plan: PlanKind | None = None) -> str:
     """The run that was asked for, or the plan's own; refused if it has no journal."""
     folder = root / JOURNALS
-    named = run or _run_of_plan(root)
+    named = run or run_of_plan(root, plan)
     try:
         if named is not None and path_of(folder, named).exists():
             return named
@@ -88,12 +89,30 @@ def run_named(root: Path, run: str | None) -> str:
     raise Refused(what, where=JOURNALS, hint=hint)
 
 
-def _run_of_plan(root: Path) -> str | None:
+def run_of_plan(root: Path, plan: PlanKind | None) -> str | None:
+    """The run of the plan here, or of the one that was asked for; refused if there are two."""
+    graph = None if plan is PlanKind.TREE else _run_of_graph(root)
+    tree = None if plan is PlanKind.GRAPH else _run_of_tree(root)
+    if graph and tree:
+        what = f"there are two runs: {graph} of the graph plan and {tree} of the tree plan"
+        raise Refused(what, hint="say --plan graph or --plan tree, or name the run")
+    return graph or tree
+
+
+def _run_of_graph(root: Path) -> str | None:
     try:
         loaded = wiring.load_graph((root / PLAN_FILE).read_bytes())
     except FileNotFoundError:
         return None
     return loaded.plan.control.run_id if loaded.plan is not None else None
+
+
+def _run_of_tree(root: Path) -> str | None:
+    """Of a tree, the run that the checkout is at."""
+    if not (root / wiring.PLAN_FILES[PlanKind.TREE]).exists():
+        return None
+    branch = branch_here(root)
+    return None if branch is None else branch.run
 
 
 # --- in words ------------------------------------------------------------------------------------

@@ -26,6 +26,15 @@ prints the version."""
 
 COMMANDS = (
     (
+        "init",
+        "Make the folder of a tree plan: goal, notes, settings, tree.",
+        (
+            "Nothing that is there is changed; called again, it makes what is missing. Ends\n"
+            "with 0, or with 2 and the reason; then nothing was made."
+        ),
+        ("dwindle init", "dwindle init --json"),
+    ),
+    (
         "align",
         "Agree on what is wanted and how it is checked; write the plan.",
         (
@@ -62,11 +71,15 @@ COMMANDS = (
         "Change direction: goal, atoms, choices, limits, bindings.",
         (
             "Says what it would do, then ends what runs and goes on in the new direction.\n"
-            "Each scope of edits costs one of max_redirects."
+            "Without options it pauses the run and asks. Each scope of edits costs one of\n"
+            "max_redirects."
         ),
         (
+            "dwindle redirect",
+            "dwindle redirect Leave the importer alone, and document the reader instead",
             'dwindle redirect --add-atom "Write the manual" --depends-on A3',
             "dwindle redirect --select token_method=A5 --set max_iterations=40 --yes",
+            "dwindle redirect --adopt",
         ),
     ),
     (
@@ -97,7 +110,8 @@ COMMANDS = (
         "Bring the result of a run to your branch.",
         (
             "Fast-forwards where that is possible, else merges. Nothing is changed where\n"
-            "that would touch uncommitted work, or where both sides changed the same lines."
+            "that would touch uncommitted work, or where both sides changed the same lines.\n"
+            "The run of a tree is on the branch that is checked out: say --onto."
         ),
         ("dwindle land", "dwindle land --onto main"),
     ),
@@ -109,8 +123,9 @@ COMMANDS = (
     ),
     (
         "replay",
-        "Decide a run again from its journal; compare the plan byte for byte.",
+        "Decide a run again from its record; compare the plan byte for byte.",
         (
+            "That of a graph is its journal; that of a tree, the commits on its branch.\n"
             "Ends with 0 if every decision and every byte is the same, with 1 and the first\n"
             "difference if not."
         ),
@@ -162,9 +177,9 @@ COMMANDS = (
         (
             "A few seconds; needs nothing but git. The repository is made in a temporary\n"
             "folder and removed afterwards, unless --dir says where to leave it. Ends with 0\n"
-            "if the run was completed and landed, else with 1."
+            "if the run was completed (and, of a graph, landed), else with 1."
         ),
-        ("dwindle demo", "dwindle demo --dir till"),
+        ("dwindle demo", "dwindle demo --dir till", "dwindle demo --plan tree --dir span"),
     ),
 )
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from dwindle.surfaces.cli.output import USAGE, say
 from dwindle.surfaces.cli.text import as_json, row
-from dwindle.surfaces.examination import Finding, State, examined
+from dwindle.surfaces.examination import examined
+from dwindle.surfaces.finding import Finding, State
 
 MARGIN = 22
 MARKS = {State.OK: "ok", State.NOTE: "note", State.WRONG: "WRONG"}

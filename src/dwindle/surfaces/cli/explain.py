@@ -17,14 +17,16 @@ from dwindle.kernel.events import RunStarted
 from dwindle.kernel.graph import view
 from dwindle.kernel.model import AtomId, Plan, PlanKind, RunStatus
 from dwindle.kernel.transitions import apply
+from dwindle.kernel.tree_edits import TREE_ROOT
 from dwindle.surfaces.cli.output import say
-from dwindle.surfaces.cli.problem_list import sound
 from dwindle.surfaces.cli.text import WIDTH, as_json, painted, shortened, wrapped
 from dwindle.surfaces.plan_files import the_plan
 from dwindle.surfaces.refusal import Refused
 from dwindle.surfaces.standing import Standing, standings
+from dwindle.surfaces.tree_run import standing_plan
 
 INDENT = "    "
+OPEN_LEAF = (Standing.READY, Standing.EXHAUSTED)
 COLOURS = {
     Standing.RESOLVED: "green",
     Standing.RUNNING: "blue",
@@ -52,8 +54,7 @@ def explain(atom: str | None = None, /, *, plan: PlanKind | None = None, json: b
         plan: Which plan, where there are two.
         json: Print one JSON object.
     """
-    file = the_plan(plan)
-    loaded = sound(file).plan
+    loaded = standing_plan(the_plan(plan)).plan
     assert loaded is not None  # noqa: S101 - `sound` has seen to it
     name = None if atom is None else known(loaded, atom)
     decision, assumed = decided(loaded)
@@ -73,7 +74,8 @@ def known(plan: Plan, name: str) -> AtomId:
     if group is not None:
         what, close = f"{name} is a choice point, not an atom", [*group.choices]
     else:
-        what = f"there is no atom {shortened(name, 64)!r}"
+        noun = "atom" if plan.kind is PlanKind.GRAPH else "node"
+        what = f"there is no {noun} {shortened(name, 64)!r}"
     closest = f"did you mean {' or '.join(close)}?" if close else "`dwindle status` lists open ones"
     raise Refused(what, hint=closest)
 
@@ -99,10 +101,30 @@ def explanations(decision: Decision) -> list[Explained]:
             description=atom.description,
             standing=how[name],
             starts=name in starting,
-            why=starting.get(name) or waiting.get(name) or settled(plan, name),
+            why=starting.get(name)
+            or (before(decision, name) if how[name] in OPEN_LEAF else None)
+            or waiting.get(name)
+            or settled(plan, name),
         )
         for name, atom in plan.atoms.items()
     ]
+
+
+def before(decision: Decision, name: AtomId) -> str | None:
+    """Of a leaf in a tree that has to wait: what comes before it. None where nothing does."""
+    plan = decision.plan
+    if plan.kind is not PlanKind.TREE:
+        return None
+    first = next((a.atom for a in decision.actions if isinstance(a, (Work, Probe))), None)
+    first = first or next(iter(plan.sessions), None)
+    if first is None:
+        return None
+    if first == TREE_ROOT:
+        return "the tree is repaired first"
+    used_up = "its attempts are used up, and it has to be split or replaced; but " * (
+        name in view(plan).exhausted
+    )
+    return f"{used_up}one leaf at a time, from the left, and {first} stands before it"
 
 
 def settled(plan: Plan, name: AtomId) -> str:

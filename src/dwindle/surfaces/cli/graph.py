@@ -6,11 +6,11 @@ from typing import Literal
 
 from dwindle.kernel.model import PlanKind
 from dwindle.surfaces.cli.output import say
-from dwindle.surfaces.cli.problem_list import sound
 from dwindle.surfaces.cli.text import as_json
 from dwindle.surfaces.picture import Picture, picture
 from dwindle.surfaces.picture_text import dot, mermaid
 from dwindle.surfaces.plan_files import the_plan
+from dwindle.surfaces.tree_run import standing_plan
 
 
 def graph(
@@ -24,7 +24,7 @@ def graph(
         format: mermaid, if left out.
         plan: Which plan, where there are two.
     """
-    loaded = sound(the_plan(plan)).plan
+    loaded = standing_plan(the_plan(plan)).plan
     assert loaded is not None  # noqa: S101 - `sound` has seen to it
     drawn = picture(loaded)
     if format == "json":

@@ -19,6 +19,10 @@ from dwindle.surfaces.cli.text import counted
 from dwindle.surfaces.plan_files import PlanPath
 from dwindle.surfaces.plan_place import PLAN_FILE
 from dwindle.surfaces.refusal import Refused
+from dwindle.surfaces.tree_only import TREE, has_only_a_tree
+from dwindle.surfaces.tree_run import tree_run
+
+RUNS = "refs/heads/runner/"
 
 
 def land(*, onto: str | None = None, even_if_stopped: bool = False) -> int:
@@ -42,6 +46,8 @@ def land(*, onto: str | None = None, even_if_stopped: bool = False) -> int:
 
 async def _land(start: Path, onto: str | None, *, even_if_stopped: bool) -> int:
     repository = await find(start)
+    if has_only_a_tree(repository.checkout):
+        return await _land_tree(repository, onto, even_if_stopped=even_if_stopped)
     place = repository.checkout / PLAN_FILE
     if not place.exists():
         raise Refused(
@@ -51,19 +57,43 @@ async def _land(start: Path, onto: str | None, *, even_if_stopped: bool) -> int:
         plan = sound(PlanPath(str(place), PlanKind.GRAPH)).plan
         assert plan is not None  # noqa: S101 - `sound` has seen to it
         run = plan.control.run_id or ""
-        _refuse_unfinished(plan, even_if_stopped=even_if_stopped)
+        _refuse_unfinished(plan, PLAN_FILE, even_if_stopped=even_if_stopped)
         count = await _commits(repository, plan, run)
         return say(_said(run, await landed(repository, run, onto), count))
 
 
-def _refuse_unfinished(plan: Plan, *, even_if_stopped: bool) -> None:
+async def _land_tree(repository: Repository, onto: str | None, *, even_if_stopped: bool) -> int:
+    """A tree is worked on in place: its branch is most often the one that is checked out."""
+    root = repository.checkout
+    # Asked before the lock is ours, which would look like a run that is going on.
+    found = tree_run(PlanPath(str(root / TREE), PlanKind.TREE))
+    run, branch = found.plan.control.run_id, found.branch or ""
+    with DirectoryLock(root / ".runner"):
+        if run is None:
+            known = await repository.git.tell("for-each-ref", "--format=%(refname:short)", RUNS)
+            listed = ", ".join(known.text.split()) or "there is none"
+            hint = f"`git merge` the one you want: {listed}"
+            raise Refused("HEAD is on no branch of a run", where=TREE, hint=hint)
+        if not branch.startswith("runner/"):
+            raise Refused(f"the run is on {branch}, which is your own branch already", where=TREE)
+        if onto is None or onto.removeprefix("refs/heads/") == branch:
+            hint = "for example: dwindle land --onto main"
+            raise Refused(f"{branch} is the run's own branch: say which one to land on", hint=hint)
+        if not found.done:
+            raise Refused("there is nothing to land: no iteration is on the branch", where=TREE)
+        _refuse_unfinished(found.plan, TREE, even_if_stopped=even_if_stopped)
+        done = await landed(repository, run, onto)
+        return say(_said(run, done, len(found.done)))
+
+
+def _refuse_unfinished(plan: Plan, where: str, *, even_if_stopped: bool) -> None:
     status = plan.control.status
     if status is RunStatus.COMPLETED or even_if_stopped:
         return
     because = f": {plan.control.stop_reason}" if plan.control.stop_reason else ""
     raise Refused(
         f"the run is {status}, not completed{because}",
-        where=PLAN_FILE,
+        where=where,
         hint="`dwindle run` goes on; --even-if-stopped lands what there is",
     )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from dwindle.adapters.journals.jsonl import JournalDamaged, path_of
 from dwindle.kernel.events import RunEnded
 from dwindle.kernel.exit_codes import EXIT_CODES
-from dwindle.kernel.model import StopCode
+from dwindle.kernel.model import PlanKind, StopCode
 from dwindle.surfaces.cli.output import complain, say
 from dwindle.surfaces.history import History, event_text, history, root_of_here, run_named
 from dwindle.surfaces.plan_place import JOURNALS
@@ -19,16 +19,24 @@ POLL = 0.2
 """Seconds between two looks at a journal that is followed."""
 
 
-def log(run: str | None = None, /, *, json: bool = False, follow: bool = False) -> int:
+def log(
+    run: str | None = None,
+    /,
+    *,
+    json: bool = False,
+    follow: bool = False,
+    plan: PlanKind | None = None,
+) -> int:
     """Print the journal of a run.
 
     Args:
         run: The id of the run; that of the plan, if left out.
+        plan: Of which plan, where there are two.
         json: Print the events as they stand in the journal, one object per line.
         follow: Go on printing until the run ends; Ctrl-C leaves.
     """
     root = root_of_here()
-    named = run_named(root, run)
+    named = run_named(root, run, plan)
     if json:
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     try:

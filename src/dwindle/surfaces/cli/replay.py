@@ -10,12 +10,14 @@ from dwindle import wiring
 from dwindle.adapters.formats import graph_plan
 from dwindle.adapters.formats.graph_writer import GraphWriter
 from dwindle.adapters.journals.jsonl import JournalDamaged
-from dwindle.kernel.model import Plan
+from dwindle.kernel.model import Plan, PlanKind
+from dwindle.ports.store import StoreFailed
 from dwindle.runner.ledger import digest
 from dwindle.runner.replay import Differs, replayed
+from dwindle.surfaces.branch_history import Branch, branch_of
 from dwindle.surfaces.cli.output import complain, say
 from dwindle.surfaces.cli.text import counted, one_line
-from dwindle.surfaces.history import history, root_of_here, run_named
+from dwindle.surfaces.history import history, root_of_here, run_named, run_of_plan
 from dwindle.surfaces.plan_place import JOURNALS, PLAN_FILE
 from dwindle.surfaces.refusal import Refused
 from dwindle.surfaces.taken_up import start_of
@@ -23,14 +25,18 @@ from dwindle.surfaces.taken_up import start_of
 DIFFERENT = 1
 
 
-def replay(run: str | None = None, /) -> int:
+def replay(run: str | None = None, /, *, plan: PlanKind | None = None) -> int:
     """Decide a run again from its journal and compare the plan that comes of it.
 
     Args:
         run: The id of the run; that of the plan, if left out.
+        plan: Of which plan, where there are two.
     """
     root = root_of_here()
-    named = run_named(root, run)
+    branch = _tree_branch(root, run or run_of_plan(root, plan))
+    if branch is not None:
+        return _tree(root, branch)
+    named = run_named(root, run, plan)
     # Before the journal: that may grow while we look, and is never behind the file.
     kept = plan_file_of(root, named)
     start = _start(root, named)
@@ -39,7 +45,7 @@ def replay(run: str | None = None, /) -> int:
         if digest(start.data) not in seen.first_versions:
             place = start_of(Path(JOURNALS), named)
             return _different(f"{place} is not the plan that the journal began with")
-        ended = _compared(start, replayed(start.plan, seen.events()), kept)
+        ended = _compared(start, replayed(start.plan, seen.events()), kept, seen.content.versions)
     except JournalDamaged as error:
         return _different(str(error))
     except Differs as difference:
@@ -48,6 +54,31 @@ def replay(run: str | None = None, /) -> int:
         return _different(ended)
     file = f", and {kept.path} has the same bytes" if kept else ", but there is no plan file of it"
     return say(f"{named}: {counted(len(seen.content.lines), 'event')} decided again{file}")
+
+
+def _tree_branch(root: Path, run: str | None) -> Branch | None:
+    """The branch of a run, if it is that of a tree: the runs of graphs keep how they began."""
+    try:
+        if run is None or start_of(root / JOURNALS, run).exists():
+            return None
+    except StoreFailed:  # it cannot even be the name of one
+        return None
+    return branch_of(root, run)
+
+
+def _tree(root: Path, branch: Branch) -> int:
+    from dwindle.surfaces.tree_replay import Strayed, replayed_tree  # noqa: PLC0415
+
+    try:
+        count = replayed_tree(root, branch)
+    except JournalDamaged as error:
+        return _different(str(error))
+    except Strayed as difference:
+        return _different(str(difference))
+    if not count:
+        return say(f"{branch.run}: no iteration is on {branch.name} yet")
+    again = f"{counted(count, 'iteration')} decided again"
+    return say(f"{branch.run}: {again}, and every tree on {branch.name} has the same bytes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +117,9 @@ def _start(root: Path, run: str) -> PlanFile:
     return found
 
 
-def _compared(start: PlanFile, plans: Iterator[Plan], kept: PlanFile | None) -> str | None:
+def _compared(
+    start: PlanFile, plans: Iterator[Plan], kept: PlanFile | None, versions: tuple[str, ...]
+) -> str | None:
     """Fold to the end; what is different about the plan as the file has it, if anything."""
     wanted = kept.plan.control.revision if kept else None
     then = start.plan if start.plan.control.revision == wanted else None
@@ -97,7 +130,9 @@ def _compared(start: PlanFile, plans: Iterator[Plan], kept: PlanFile | None) -> 
         return None
     if then is None:
         return f"{kept.path} is at revision {wanted}, which the journal does not reach"
-    made = start.writer.encode(then) if then is not start.plan else start.data
+    # The text below the front matter may have been changed and adopted; then it is as we left it.
+    writer = kept.writer if digest(kept.data) in versions else start.writer
+    made = writer.encode(then) if then is not start.plan else start.data
     return None if made == kept.data else _first_difference(kept, made)
 
 

@@ -36,6 +36,13 @@ def status(*, json: bool = False, plan: PlanKind | None = None) -> int:
         plan: Which plan, where there are two.
     """
     file = the_plan(plan)
+    if file.kind is PlanKind.TREE:
+        from dwindle.surfaces.cli.tree_status import tree_facts, tree_text  # noqa: PLC0415
+        from dwindle.surfaces.tree_run import tree_run  # noqa: PLC0415 - a graph needs none of it
+
+        tree = tree_run(file)
+        facts = facts_of(file, tree.loaded) | {"tree": tree_facts(tree)}
+        return say(as_json(facts) if json else tree_text(file, tree, facts))
     loaded = sound(file)
     facts = facts_of(file, loaded)
     return say(as_json(facts) if json else text_of(file, loaded, facts))
@@ -90,6 +97,7 @@ def facts_of(file: PlanPath, loaded: Loaded) -> dict[str, Any]:
         },
         "redirects_left": limits.max_redirects - spent.redirects,
         "warnings": [problem_json(problem) for problem in loaded.problems],
+        "tree": None,
     }
 
 
@@ -109,44 +117,59 @@ def bound(plan: Plan) -> int:
 def text_of(file: PlanPath, loaded: Loaded, facts: dict[str, Any]) -> str:
     plan = loaded.plan
     assert plan is not None  # noqa: S101 - `sound` has seen to it
-    width = WIDTH - MARGIN
-    running = [f"{one['atom'] or 'the base case'} ({one['role']})" for one in facts["running"]]
-    still_open = listed(facts["open"], width=width - len(f"{facts['atoms']['open']}: "))
-    lines = [f"{one_line(file.path)} ({plan.kind} plan)", *_run_rows(plan)]
-    lines += [
-        _row("open", f"{facts['atoms']['open']}: {still_open}" if facts["open"] else "nothing"),
-        _row("ready", listed(facts["ready"], width=width)),
-        _row("running", listed(running, width=width)),
-        _row("exhausted", listed(facts["exhausted"], width=width)),
-        *([_row("next", facts["next"])] if facts["next"] else []),
-        _row("gauge", f"{facts['gauge']:,} (falls with every step)"),
-        _row("bound", f"at most {counted(facts['bound'], 'more agent session')}"),
-        _row("measure", ", ".join(f"{k} {v}" for k, v in facts["measure"].items())),
-        _row("budgets", _budgets(plan)),
-        _row("redirects", f"{facts['redirects_left']} left"),
+    control, limits = plan.control, plan.limits
+    done = f"{control.iteration} of {limits.max_iterations}"
+    stalls = f"stalls {control.stall_count} of {limits.max_stall_count}"
+    lines = [
+        f"{one_line(file.path)} ({plan.kind} plan)",
+        *run_rows(plan),
+        labelled("iteration", f"{done}; {stalls}"),
+        labelled("open", open_text(facts)),
+        labelled("ready", listed(facts["ready"], width=WIDTH - MARGIN)),
+        *session_rows(facts),
+        *measure_rows(plan, facts),
+        labelled("redirects", f"{facts['redirects_left']} left"),
         *problem_lines(file.path, loaded.problems),
     ]
     return "\n".join(lines)
 
 
-def _run_rows(plan: Plan) -> list[str]:
+def open_text(facts: dict[str, Any]) -> str:
+    count = f"{facts['atoms']['open']}: "
+    still_open = listed(facts["open"], width=WIDTH - MARGIN - len(count))
+    return f"{count}{still_open}" if facts["open"] else "nothing"
+
+
+def session_rows(facts: dict[str, Any]) -> list[str]:
+    running = [f"{one['atom'] or 'the base case'} ({one['role']})" for one in facts["running"]]
+    return [
+        labelled("running", listed(running, width=WIDTH - MARGIN)),
+        labelled("exhausted", listed(facts["exhausted"], width=WIDTH - MARGIN)),
+    ]
+
+
+def measure_rows(plan: Plan, facts: dict[str, Any]) -> list[str]:
+    return [
+        labelled("gauge", f"{facts['gauge']:,} (falls with every step)"),
+        labelled("bound", f"at most {counted(facts['bound'], 'more agent session')}"),
+        labelled("measure", ", ".join(f"{k} {v}" for k, v in facts["measure"].items())),
+        labelled("budgets", _budgets(plan)),
+    ]
+
+
+def run_rows(plan: Plan, more: str = "") -> list[str]:
     control = plan.control
     said = str(control.status)
-    if control.stop_code is not None and control.status is not RunStatus.COMPLETED:
+    over = control.status not in (RunStatus.COMPLETED, RunStatus.RUNNING)
+    if control.stop_code is not None and over:
         said += f", {control.stop_code} (exit code {EXIT_CODES[control.stop_code]})"
-    first = _row("run", said, more=control.stop_reason or "")
+    first = labelled("run", said, more=control.stop_reason or more)
     lines = [
         first.replace(str(control.status), painted(control.status, COLOURS[control.status]), 1)
     ]
     asked = ["stop"] * control.stop_requested + ["redirect"] * control.redirect_requested
     if asked:
-        lines.append(_row("requested", " and ".join(asked)))
-    if plan.kind is PlanKind.GRAPH:
-        limits = plan.limits
-        done = f"{control.iteration} of {limits.max_iterations}"
-        lines.append(
-            _row("iteration", f"{done}; stalls {control.stall_count} of {limits.max_stall_count}")
-        )
+        lines.append(labelled("requested", " and ".join(asked)))
     return lines
 
 
@@ -167,5 +190,5 @@ def _time(seconds: float) -> str:
     return " ".join(parts + [f"{rest} s"] * bool(rest or not parts))
 
 
-def _row(label: str, text: str, more: str = "") -> str:
+def labelled(label: str, text: str, more: str = "") -> str:
     return row(label, text, margin=MARGIN, more=more)

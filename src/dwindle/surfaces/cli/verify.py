@@ -12,7 +12,9 @@ from dwindle.runner.certificate import Certificate, CheckRecord, NotACertificate
 from dwindle.runner.certificate_text import MARKS
 from dwindle.surfaces.cli.output import complain, say
 from dwindle.surfaces.cli.text import as_json, one_line, row
+from dwindle.surfaces.history import root_of_here
 from dwindle.surfaces.refusal import Refused
+from dwindle.surfaces.tree_only import refuse_for_tree
 from dwindle.surfaces.verifying import Verified, verify_again
 
 DOES_NOT_HOLD = 1
@@ -25,6 +27,12 @@ def verify(*, json: bool = False) -> int:
     Args:
         json: Print one JSON object.
     """
+    refuse_for_tree(
+        root_of_here(),
+        "a tree has no certificate: each leaf had its guard",
+        "run the guard yourself ([guard] command, `just ci` unless set); `dwindle replay` decides\n"
+        "  the run again",
+    )
     try:
         found = asyncio.run(verify_again(Path.cwd()))
     except NotACertificate as error:
