@@ -15,7 +15,7 @@ FULLY_COVERED := */dwindle/kernel/*,*/dwindle/adapters/disk.py,*/dwindle/adapter
 export DWINDLE_REQUIRE_ALL
 
 .DEFAULT_GOAL := help
-.PHONY: help demo ci test lint types layers cov model-check proof current nightly fuzz mutation bench fmt clean
+.PHONY: help demo ci test lint types layers cov model-check proof current nightly fuzz mutation bench fmt real-agents clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,8 +26,10 @@ $(STAMP): constraints.txt pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
 	@touch $@
 
-demo: $(STAMP)  ## the whole loop on a small repository, with a scripted agent; a few seconds
-	@$(BIN)/dwindle demo
+demo: $(STAMP)  ## both loops, graph and tree, on small repositories, with a scripted agent; seconds
+	@$(BIN)/dwindle demo --plan graph
+	@echo; echo
+	@$(BIN)/dwindle demo --plan tree
 
 ci: lint types layers cov model-check proof current  ## everything that must hold before a change is merged
 
@@ -93,6 +95,9 @@ fmt: $(STAMP)  ## format, and mend what ruff can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+real-agents: $(STAMP)  ## install the claude and codex that tests/real runs, into .real-agents (1 GB)
+	$(PY) -m tests.real.install
+
 clean:  ## remove what these targets made, .venv included
-	rm -rf $(VENV) build dist htmlcov mutants .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .real-agents build dist htmlcov mutants .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests bench proof docs -name __pycache__ -prune -exec rm -rf {} +

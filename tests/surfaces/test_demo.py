@@ -187,15 +187,15 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
-def test_without_a_folder_nothing_is_left(tmp_path: Path) -> None:
+@pytest.mark.parametrize("plan", ["graph", "tree"])
+def test_without_a_folder_nothing_is_left(tmp_path: Path, plan: str) -> None:
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     # What a person has set for all their repositories does not disturb it.
     settings = tmp_path / "gitconfig"
     settings.write_text("[commit]\n\tgpgSign = true\n[gpg]\n\tprogram = false\n")
-    said = dwindle(
-        tmp_path, "demo", TMPDIR=str(temporary), GIT_CONFIG_GLOBAL=str(settings), GIT_DIR="nowhere"
-    )
+    around = {"TMPDIR": str(temporary), "GIT_CONFIG_GLOBAL": str(settings), "GIT_DIR": "nowhere"}
+    said = dwindle(tmp_path, "demo", "--plan", plan, **around)
     assert (said.code, list(temporary.iterdir())) == (0, []), said
 
 

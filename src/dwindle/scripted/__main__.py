@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from dwindle.ports.work import PLANNER
+from dwindle.scripted import tree_step
 from dwindle.scripted.script import Entry, ScriptRefused, load
 
 USAGE: Final = 64
@@ -39,10 +41,12 @@ def main(arguments: list[str]) -> int:
         return BAD_SCRIPT
     order = json.loads(Path(os.environ["DWINDLE_ORDER"]).read_text("utf-8"))
     session = order.get("session_of_atom", 1)
-    names = (order["atom"], order["description"])
+    names: tuple[str, ...] = (order["atom"], order["description"])
+    if order["role"] == PLANNER:
+        names = (order.get("purpose", ""),)
     entry = script.entry(order["role"], names, session)
     if entry is None:
-        name = order["atom"] or order["description"]
+        name = order["atom"] or names[-1]
         print(f"the script has nothing for a {order['role']} on {name}", file=sys.stderr)
         return NO_ENTRY
     return follow(entry, {place: str(order.get(place, "")) for place in PLACES})
@@ -52,8 +56,9 @@ def follow(entry: Entry, places: Mapping[str, str]) -> int:
     for verb, what in entry.steps:
         try:
             code = _do(verb, _filled(what, places))
-        except OSError as error:
-            print(f"could not {verb}: {error}", file=sys.stderr)
+        except (OSError, tree_step.NotInTree) as error:
+            done = "edit the tree" if verb == "tree" else verb
+            print(f"could not {done}: {error}", file=sys.stderr)
             return 1
         if code:
             print(f"{verb} ended with exit code {code}: {what}", file=sys.stderr)
@@ -82,6 +87,8 @@ def _do(verb: str, what: Any) -> int:
             return _run(what)
         case "sleep":
             time.sleep(what)
+        case "tree":
+            tree_step.edit(what)
         case "print":
             for text in what if isinstance(what, list) else [what]:
                 print(text, flush=True)

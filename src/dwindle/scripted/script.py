@@ -7,7 +7,8 @@
 
 The n-th session of a role on an atom follows the n-th entry, and the last entry is repeated. The
 number comes with the order, so nothing is remembered between sessions: a run that is killed and
-taken up again goes on as if nothing had happened.
+taken up again goes on as if nothing had happened. For a planner `align` and `redirect` stand in the
+place of atoms, and the sessions are those of one conversation.
 """
 
 from __future__ import annotations
@@ -22,10 +23,13 @@ from dwindle.adapters.agents.strict_json import JsonRefused, strict_object
 from dwindle.adapters.formats.strict_yaml import line_map, parse
 from dwindle.kernel.model import Role
 from dwindle.kernel.problem import Problem
+from dwindle.ports.work import PLANNER, Occasion
+from dwindle.scripted import tree_step
 
+ROLES: Final = (*Role, PLANNER)
 ANY: Final = "*"
 """Stands for every atom that is not named."""
-VERBS: Final = ("write", "append", "delete", "run", "sleep", "print")
+VERBS: Final = ("write", "append", "delete", "run", "sleep", "print", "tree")
 ENTRY: Final = ("do", "report", "report_text", "report_on", "exit")
 LONGEST_SLEEP: Final = 86_400
 MAX_BYTES: Final = 64 << 20
@@ -60,7 +64,7 @@ class Entry:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
     entries: Mapping[tuple[str, str], tuple[Entry, ...]]
-    """By role and atom (or ANY, or for a verifier the item that it judges)."""
+    """By role and atom (or ANY, or the item of a verifier, or the purpose of a planner)."""
 
     def entry(self, role: str, names: tuple[str, ...], session: int) -> Entry | None:
         """The entry of the n-th session, under the first of the names that the script has."""
@@ -111,18 +115,22 @@ def _yaml(path: Path, data: bytes) -> object:
 
 
 def _problems(data: object) -> Iterator[Problem]:
-    roles = ", ".join(Role)
+    roles = ", ".join(ROLES)
     if not isinstance(data, dict):
         yield Problem(where=(), what="a script is a mapping", hint=f"with some of {roles}")
         return
     for role, atoms in data.items():
-        if role not in list(Role):
+        if role not in ROLES:
             yield Problem(where=(role,), what=f"{role!r} is no role", hint=f"use {roles}")
         elif not isinstance(atoms, dict):
             hint = f"from atoms, or {ANY!r}, to lists of entries"
             yield Problem(where=(role,), what="is not a mapping", hint=hint)
         else:
             for atom, entries in atoms.items():
+                if role == PLANNER and atom not in (*Occasion, ANY):
+                    hint = f"use {', '.join(Occasion)}"
+                    what = f"nobody plans for {atom!r}"
+                    yield Problem(where=(role, atom), what=what, hint=hint)
                 yield from _entries_problems(entries, (role, atom))
 
 
@@ -167,6 +175,8 @@ def _steps_problems(steps: object, where: Where) -> Iterator[Problem]:
                 yield Problem(
                     where=(*here, verb), what=f"{verb!r} is unknown", hint=_some_of(VERBS)
                 )
+            elif verb == "tree":
+                yield from tree_step.problems(what, (*here, verb))
             elif not _fits(verb, what):
                 yield Problem(where=(*here, verb), what=f"cannot {verb} that", hint=_WANTED[verb])
 
