@@ -137,6 +137,9 @@ class Story:
     def verifier(self, name: str, *sessions: Entry) -> Self:
         return self._played("verifier", name, sessions)
 
+    def planner(self, *sessions: Entry) -> Self:
+        return self._played("planner", "redirect", sessions)
+
     def choices(self, group: str, *names: str, **fields: Any) -> Self:
         self._draft["or_groups"][group] = {"choices": list(names), "failed": [], **fields}
         for atom in self._draft["atoms"]:

@@ -163,9 +163,29 @@ def test_an_agent_that_is_not_to_be_had_ends_the_run(tmp_path: Path) -> None:
     assert story.plan.spent.forgiven == 1
 
 
-def test_a_rate_limit_is_forgiven_while_the_pool_lasts(tmp_path: Path) -> None:
+def test_a_rate_limit_is_waited_out(tmp_path: Path) -> None:
+    """The session stays in flight: nothing is charged, nothing is forgiven, nothing begins anew."""
+    once = "test -e seen || { touch seen; exit 75; }"
     story = (
-        Story(tmp_path).limits(max_forgiven=2).atom("A1", {"exit": 75}).done_when("test -f a.txt")
+        Story(tmp_path).atom("A1", did({"a.txt": "a\n"}, {"run": once})).done_when("test -f a.txt")
+    )
+
+    assert story.run().code == 0
+    assert (story.plan.spent.forgiven, story.sessions()) == (0, ["A1"])
+    (wait,) = [e for e in story.events() if e["kind"] == "Waited"]
+    assert (wait["atom"], wait["seconds"]) == ("A1", 5.0)
+    assert wait["note"].startswith("rate limited: ")
+    assert story.plan.spent.seconds > 5
+
+
+def test_a_rate_limit_that_outlasts_the_run_is_forgiven_while_the_pool_lasts(
+    tmp_path: Path,
+) -> None:
+    story = (
+        Story(tmp_path)
+        .limits(max_forgiven=2, max_wall_seconds=5)
+        .atom("A1", {"exit": 75})
+        .done_when("test -f a.txt")
     )
 
     ending = story.run()

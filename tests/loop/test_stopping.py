@@ -115,7 +115,7 @@ def _seconds_to_be_gone(story: Story) -> float:
     events = story.events()
     asked = next(i for i, event in enumerate(events) if event["kind"] == "StopRequested")
     return sum(
-        float(event["elapsed"])
+        float(event.get("elapsed", 0.0))
         for event in events[asked + 1 :]
         if event["kind"] == "SessionInterrupted"
     )

@@ -169,12 +169,22 @@ def test_a_node_that_is_split_while_it_is_done_does_not_pass(tmp_path: Path) -> 
     assert passed == ["a1"]
 
 
-@pytest.mark.parametrize(("code", "what"), [(69, "unavailable"), (75, "rate limited")])
-def test_an_agent_that_cannot_work_now_costs_nothing(tmp_path: Path, code: int, what: str) -> None:
+def test_an_agent_that_cannot_work_now_costs_nothing(tmp_path: Path) -> None:
     story = two(tmp_path)
-    story.node("b", did({"write": {"b.txt": "half\n"}}, exit=code))
+    story.node("b", did({"write": {"b.txt": "half\n"}}, exit=69))
 
-    assert story.run() == ending(ONE_DONE, code=40, kept=("b/2",)), what
+    assert story.run() == ending(ONE_DONE, code=40, kept=("b/2",))
     assert story.events()[-1]["code"] == "agent_unavailable"
     story.node("b", works("b")).played()
     assert story.run() == ending(BOTH_DONE, kept=("b/2",))
+
+
+def test_a_rate_limit_is_waited_out(tmp_path: Path) -> None:
+    """In the same iteration, and the wait is not counted against its time."""
+    story = two(tmp_path)
+    once = "test -e .runner/seen || { touch .runner/seen; exit 75; }"
+    story.node("b", did({"run": once}, {"run": "rm .runner/seen"}, *works("b")["do"]))
+
+    assert story.run() == ending(BOTH_DONE)
+    (wait,) = [e for e in story.events() if e["kind"] == "Waited"]
+    assert (wait["atom"], wait["seconds"]) == ("b", 5.0)

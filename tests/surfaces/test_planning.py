@@ -235,7 +235,10 @@ def test_a_script_that_cannot_be_read_is_heard(folder: Path, plan: Plan) -> None
     ("settings", "said"),
     [
         ("[agents]\nbackend = 3\n", "the settings are not valid"),
-        ('[agents.planner]\nbackend = "codex"\n', "the codex backend is not there yet"),
+        (
+            '[agents.planner]\nbackend = "codex"\ncommand = "no-such-codex"\n',
+            "no-such-codex is not found",
+        ),
     ],
 )
 def test_settings_that_cannot_be_used(tmp_path: Path, plan: Plan, settings: str, said: str) -> None:

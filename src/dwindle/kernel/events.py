@@ -101,6 +101,10 @@ class Waited(News):
     """Time passed and nothing else: a wait, a late report, a restart with nothing in flight."""
 
     note: str = ""
+    atom: AtomId | None = None
+    """Whose session is held up, by what passes."""
+    seconds: float = 0.0
+    """For how long, from now on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,9 +14,11 @@ from typing import Final
 
 from dwindle.kernel.events import NO_USAGE, Usage
 from dwindle.ports.work import PASSES, NoReport, Result
+from dwindle.runner.judgement import bounded
 
 WAITS: Final = (5.0, 15.0, 45.0, 120.0, 300.0)
 """Seconds between tries, where the service did not say how long; the last one is repeated."""
+CHARACTERS: Final = 300
 MARGIN: Final = 1.0
 """Seconds on top of what the service said: its clock is not ours."""
 
@@ -28,6 +30,11 @@ class Wait:
     seconds: float
     why: NoReport
     tries: int
+
+    @property
+    def words(self) -> str:
+        """What is waited for, for people."""
+        return f"{self.why.trouble.replace('_', ' ')}: {bounded(self.why.reason, CHARACTERS)}"
 
 
 async def patient(

@@ -7,8 +7,9 @@ never from what the agent says. Closing it (the event, the tree, the commit) is 
 from __future__ import annotations
 
 import contextlib
+import math
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -23,13 +24,22 @@ from dwindle.ports.in_place import InPlace
 from dwindle.ports.iteration import Guarded, Kind
 from dwindle.ports.process import Containment, Ended
 from dwindle.ports.tree import Judged, TreeFormat
-from dwindle.ports.work import ENDS_THE_RUN, PASSES, NoReport, Trouble, WorkOrder
+from dwindle.ports.work import (
+    ENDS_THE_RUN,
+    PASSES,
+    NoReport,
+    Report,
+    Result,
+    Trouble,
+    WorkOrder,
+)
 from dwindle.runner import guard as guards
 from dwindle.runner import owned_file
 from dwindle.runner.belongings import Belongings
 from dwindle.runner.guard import Guard
 from dwindle.runner.iteration_log import IterationLog
 from dwindle.runner.orders import order_json
+from dwindle.runner.patience import Wait, patient
 from dwindle.runner.tree_prompt import Mode
 
 OURS: Final = ".runner/"
@@ -73,6 +83,10 @@ class Bench:
     readable: tuple[Path, ...] = ()
     """Inside of the checkout, and not to be written by an agent."""
     hidden: tuple[Path, ...] = ()
+    seconds_left: Callable[[], float] = lambda: math.inf
+    """How long the run may still take: no wait is longer."""
+    held_up: Callable[[AtomId, Wait], None] = lambda _atom, _wait: None
+    """Told when a session has to wait for what passes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,9 +127,8 @@ class Came:
 
 async def iterated(bench: Bench, task: Task, plan: Plan, seen: Mapping[str, None]) -> Came:
     """Run the agent and judge what it left. AgentGone: it did not get to work at all."""
-    began = bench.clock.monotonic()
     config = owned_file.content_of(bench.place.path / CONFIG, LARGEST)
-    ended, report, usage = await _session(bench, task)
+    ended, report, usage = await _patient_session(bench, task)
     robbed = bench.ours.put_back(task.log.folder)
     if isinstance(report, NoReport) and report.trouble in (*ENDS_THE_RUN, *PASSES):
         raise AgentGone(report, usage)
@@ -144,7 +157,7 @@ async def iterated(bench: Bench, task: Task, plan: Plan, seen: Mapping[str, None
     )
     if came.kind is Kind.DECOMPOSE or crash or judged.problems:
         return came
-    left = bench.seconds - (bench.clock.monotonic() - began)
+    left = bench.seconds - ended.seconds
     if left <= 0:
         return replace(came, timed_out=True, crash="no time was left for the guard")
     checked = await bench.guard.run(left, task.log.guard)
@@ -178,7 +191,24 @@ def _outside(paths: Sequence[str]) -> bool:
     return any(path != OURS.rstrip("/") and not path.startswith(OURS) for path in paths)
 
 
-async def _session(bench: Bench, task: Task) -> tuple[Ended, object, Usage]:
+async def _patient_session(bench: Bench, task: Task) -> tuple[Ended, Report, Usage]:
+    """Whoever is turned away for a while begins again; the time between belongs to nobody."""
+    endings: list[Ended] = []
+
+    async def session() -> Result:
+        ended, result = await _session(bench, task)
+        endings.append(ended)
+        return result
+
+    def held_up(wait: Wait | None) -> None:
+        if wait is not None:
+            bench.held_up(task.order.atom, wait)
+
+    result = await patient(session, bench.seconds_left, held_up)
+    return endings[-1], result.report, result.usage
+
+
+async def _session(bench: Bench, task: Task) -> tuple[Ended, Result]:
     """The agent's program from start to end; its report is kept and otherwise not believed."""
     order, path = task.order, bench.place.path
     place = Place(workspace=path, outbox=bench.outboxes / f"{order.atom}.{order.attempt}")
@@ -205,6 +235,6 @@ async def _session(bench: Bench, task: Task) -> tuple[Ended, object, Usage]:
             report = owned_file.content_of(place.report, REPORT_BYTES)
             if report is not None:
                 task.log.write("report.json", report)
-        return ended, result.report, result.usage
+        return ended, result
     finally:
         shutil.rmtree(place.outbox, ignore_errors=True)

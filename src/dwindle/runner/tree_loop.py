@@ -29,6 +29,7 @@ from dwindle.kernel.events import (
     SessionStarted,
     Settled,
     StopRequested,
+    Waited,
 )
 from dwindle.kernel.model import AtomId, Check, CheckType, Plan, Role, RunStatus, StopCode
 from dwindle.kernel.transitions import apply
@@ -47,6 +48,7 @@ from dwindle.runner.iteration_log import IterationLog
 from dwindle.runner.judgement import bounded
 from dwindle.runner.loop import Halted, Watcher
 from dwindle.runner.orders import SUMMARY, cut
+from dwindle.runner.patience import Wait
 from dwindle.runner.tree_iteration import (
     TREE,
     AgentGone,
@@ -102,7 +104,7 @@ class TreeLoop:
         encode: Callable[[Event], bytes],
     ) -> None:
         self._progress = progress
-        self._bench = bench
+        self._bench = replace(bench, seconds_left=self.seconds_left, held_up=self.held_up)
         self._journal = journal
         self._file = file
         self._logs = logs
@@ -116,6 +118,15 @@ class TreeLoop:
     @property
     def plan(self) -> Plan:
         return self._progress.plan
+
+    def seconds_left(self) -> float:
+        """Until the wall clock of the run is spent."""
+        passed = self._bench.clock.monotonic() - self._last
+        return self.plan.limits.max_wall_seconds - self.plan.spent.seconds - passed
+
+    def held_up(self, atom: AtomId, wait: Wait) -> None:
+        """The session waits for what passes: a rate limit, an overloaded service, the network."""
+        self._record(Waited(note=wait.words, atom=atom, seconds=wait.seconds))
 
     def begin(self, started: RunStarted) -> None:
         self._record(started)

@@ -186,7 +186,8 @@ def _row(plan: Plan, tally: Tally, now: float, name: AtomId, session: Session) -
         turn=turn,
         elapsed=clock(passed),
         limit=f" of {_limit(limits.session_timeout_seconds)}",
-        words=_price(tally.usage_of(plan, name)) + atom.description[:1000],
+        words=_waiting(tally, session, now)
+        or _price(tally.usage_of(plan, name)) + atom.description[:1000],
     )
 
 
@@ -196,6 +197,11 @@ def _verifying(plan: Plan, passed: float) -> str:
     if passed < wait:
         return f"begins in {wait - int(passed)} s; the last round could not run everything"
     return "every check, in a fresh checkout"
+
+
+def _waiting(tally: Tally, session: Session, now: float) -> str:
+    until, why = tally.until.get(session.nonce, (now, ""))
+    return f"begins again in {clock(until - now)}: {why}" if until > now else ""
 
 
 def _price(usage: Usage) -> str:

@@ -28,12 +28,11 @@ from dwindle.ports.work import PLANNER, NoReport, PlanningOrder, Report, Result,
 from dwindle.ports.workspace import WorkspaceFailed
 from dwindle.runner.planning import Planning
 from dwindle.scripted.script import ScriptRefused, load
+from dwindle.surfaces.agents import READ_ONLY_BY, Terms, agent_of, with_found
 from dwindle.surfaces.cli.output import complain
 from dwindle.surfaces.refusal import Refused
-from dwindle.surfaces.running import LOGS, OUTBOXES, agent_of
+from dwindle.surfaces.running import LOGS, OUTBOXES
 
-READ_ONLY_BY = "bubblewrap"
-"""The one containment that keeps files from being written."""
 TICK = 1.0
 AT_WORK = "The planner is at work"
 
@@ -81,12 +80,14 @@ def planner_of(repository: Repository, settings: Settings) -> Planner | None:
 
     Raises Refused where one is configured that cannot be had.
     """
+    settings = with_found(settings)
     agents = settings.agents
     chosen = agents.planner if agents.planner.backend else agents.worker
     root = repository.checkout
     if chosen.backend == "scripted" and not _plans(root / (chosen.script or "")):
         return None
-    agent = agent_of(chosen, root)
+    containment = wiring.containment_for(settings, repository)
+    agent = agent_of(chosen, Terms(settings=settings, root=root, containment=containment))
     if agent is None:
         return None
     return Planner(repository=repository, settings=settings, agent=agent)

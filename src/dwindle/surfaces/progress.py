@@ -35,15 +35,21 @@ from dwindle.kernel.events import (
     TreeEdit,
     Usage,
     VerificationEnded,
+    Waited,
 )
 from dwindle.kernel.graph import view
 from dwindle.kernel.measure import gauge
 from dwindle.kernel.model import Plan, Role
+from dwindle.surfaces.board import clock
 from dwindle.surfaces.cli.output import say
 from dwindle.surfaces.cli.text import counted, one_line
 
 RULER = 5
 """The same character so often, standing alone, is a line that was drawn."""
+
+
+LONG = 100
+"""Seconds from which on a wait is told in minutes."""
 
 
 class Outlet(Protocol):
@@ -176,6 +182,9 @@ def sentence(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each ev
             return f"iteration {short or event.number} is committed: {event.commit[:12]}"
         case AlternativesProposed():
             return f"{event.atom}: given up for {len(event.alternatives)} other ways"
+        case Waited(atom=str() as atom):
+            wait = f"{event.seconds:.0f} s" if event.seconds < LONG else clock(event.seconds)
+            return f"{atom or 'the verification'}: waits {wait}: {_short(event.note)}"
         case SessionInterrupted():
             return f"{event.atom or 'the verification'}: interrupted ({event.cause})"
         case SessionReaped():

@@ -13,8 +13,8 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,26 +22,26 @@ from dwindle import wiring
 from dwindle.adapters.checks.mechanical import MechanicalChecks
 from dwindle.adapters.disk import DirectoryLock, DurableFile, RealDisk
 from dwindle.adapters.formats import graph_plan
-from dwindle.adapters.formats.config_settings import AgentSettings, Settings
+from dwindle.adapters.formats.config_settings import Settings
 from dwindle.adapters.journals import event_codec
 from dwindle.adapters.workspaces.ground import GitGround
 from dwindle.adapters.workspaces.repository import Repository, find
 from dwindle.adapters.workspaces.workspace import GitWorkspace
-from dwindle.kernel.events import ProbeEnded, Redirected, RunStarted, StopRequested
-from dwindle.kernel.model import Aligned, AtomId, Plan, PlanKind, Role, RunStatus, Status
+from dwindle.kernel.events import Event, ProbeEnded, Redirected, RunStarted, StopRequested
+from dwindle.kernel.model import Aligned, AtomId, Plan, PlanKind, RunStatus, Status
 from dwindle.kernel.problem import Problem
-from dwindle.ports.agent import Agent
 from dwindle.ports.workspace import WorkspaceFailed
 from dwindle.runner import alignment
-from dwindle.runner.control import Control
+from dwindle.runner.control import SOCKETS, Control, Pause
 from dwindle.runner.crew import Crew, News
 from dwindle.runner.evidence import Rules
 from dwindle.runner.ledger import Ledger
 from dwindle.runner.loop import Halted, Loop
+from dwindle.runner.outboxes import Outboxes
 from dwindle.runner.pins import pins_of
-from dwindle.runner.redirecting import redirect
 from dwindle.runner.sessions import Sessions
 from dwindle.runner.watching import FileWatch
+from dwindle.surfaces.agents import Terms, agents_of, money_left
 from dwindle.surfaces.progress import Progress
 from dwindle.surfaces.refusal import Refused
 from dwindle.surfaces.taken_up import ledger_of
@@ -55,9 +55,10 @@ PLAN_FILE = wiring.PLAN_FILES[PlanKind.GRAPH]
 class NotReady(Exception):
     """The plan cannot be run as it is; every problem."""
 
-    def __init__(self, problems: tuple[Problem, ...]) -> None:
-        super().__init__(problems)
+    def __init__(self, problems: tuple[Problem, ...], *, where: str = PLAN_FILE) -> None:
+        super().__init__(problems, where)
         self.problems = problems
+        self.where = where
 
 
 class SystemClock:
@@ -75,6 +76,8 @@ class Wish:
     one_iteration: bool = False
     sandbox: bool = True
     run_id: str | None = None
+    here: bool = False
+    """Of a tree: stay on the branch that is checked out."""
 
 
 async def run(start: Path, wish: Wish, progress: Progress) -> Halted:
@@ -83,7 +86,7 @@ async def run(start: Path, wish: Wish, progress: Progress) -> Halted:
     root = repository.checkout
     read = wiring.settings_for(root, None if wish.sandbox else {"sandbox.enabled": False})
     if read.settings is None:
-        raise NotReady(read.problems)
+        raise NotReady(read.problems, where=wiring.SETTINGS_FILE)
     disk = RealDisk()
     file = DurableFile(disk, root / PLAN_FILE)
     if not file.exists():
@@ -125,7 +128,7 @@ async def _run(  # noqa: PLR0913, PLR0917 - what a run is put together from
     progress: Progress,
 ) -> Halted:
     plan = ledger.plan
-    aligned = plan.control.aligned or await _pinned(repository, plan)
+    aligned = plan.control.aligned or await pinned(repository, plan)
     containment = wiring.containment_for(settings, repository)
     workspace = await GitWorkspace.open(
         repository.checkout,
@@ -146,73 +149,58 @@ async def _run(  # noqa: PLR0913, PLR0917 - what a run is put together from
             workspace=workspace,
             containment=containment,
             checks=MechanicalChecks(containment, wiring.check_settings(settings)),
-            agents=agents_of(settings, root),
+            agents=agents_of(
+                Terms(
+                    settings=settings,
+                    root=root,
+                    containment=containment,
+                    money=money_left(lambda: ledger.plan),
+                )
+            ),
             clock=clock,
             logs=root / LOGS / run_id,
-            outboxes=root / OUTBOXES,
-            hidden=(root / JOURNALS, (root / PLAN_FILE).parent),
+            outboxes=Outboxes(root / OUTBOXES),
+            hidden=(
+                root / JOURNALS,
+                (root / PLAN_FILE).parent,
+                *(root / ".runner" / name for name in SOCKETS.values()),
+            ),
             rules=Rules(
                 pins=aligned.pins,
                 protected_paths=plan.objective.protected_paths,
                 is_ignored=GitGround(repository).is_ignored,
             ),
+            seconds_left=lambda: loop.seconds_left(),  # noqa: PLW0108 - both are made below
+            held_up=lambda atom, wait: crew.held_up(atom, wait),  # noqa: PLW0108
         )
         crew = Crew(sessions, lambda: ledger.plan)
         crew.remember(_findings(ledger))
+        pause = Pause()
         watch = FileWatch(
             root / PLAN_FILE,
             ledger,
             lambda content: graph_plan.decode(content).plan,
             root / LOGS / run_id / "plan-as-found.md",
+            pause=pause,
         )
-        loop = Loop(ledger, crew, workspace, clock, progress.told, file=watch)
-        loop.begin(RunStarted(run_id=run_id, aligned=aligned))
-        async with Control(root / ".runner", loop.asked, event_codec.decode):
-            with _signals(loop):
-                return await loop.run(one_iteration=wish.one_iteration)
+
+        def told(plan: Plan, event: Event) -> None:
+            if isinstance(event, Redirected) and event.aligned is not None:
+                workspace.pin(event.aligned.pins)
+            progress.told(plan, event)
+
+        loop = Loop(ledger, crew, workspace, clock, told, file=watch)
+        progress.recall(ledger.history())
+        async with progress:
+            loop.begin(RunStarted(run_id=run_id, aligned=aligned))
+            async with Control(root / ".runner", loop.asked, event_codec.decode, pause):
+                with signals(loop.asked):
+                    return await loop.run(one_iteration=wish.one_iteration)
     finally:
         workspace.close()
 
 
-async def redirect_at_rest(start: Path, events: Sequence[Redirected]) -> Plan:
-    """Change a plan that nobody runs; its branch follows."""
-    repository = await find(start)
-    root = repository.checkout
-    file = DurableFile(RealDisk(), root / PLAN_FILE)
-    with DirectoryLock(file.path.parent):
-        file.sweep()
-        data = file.read()
-        loaded = wiring.load_graph(data)
-        if loaded.plan is None:
-            raise NotReady(loaded.problems)
-        run_id = run_id_of(loaded.plan, Wish())
-        ledger = ledger_of(
-            root / JOURNALS, file, graph_plan.decode(data).writer(), loaded.plan, run_id
-        )
-        aligned = loaded.plan.control.aligned or await _pinned(repository, loaded.plan)
-        try:
-            workspace = await GitWorkspace.open(root, run=run_id, aligned=aligned.commit)
-            clock = SystemClock()
-
-            async def quiet() -> None:
-                """Nothing runs."""
-
-            def record(event: Redirected) -> None:
-                ledger.record(replace(event, at=clock.now()))
-
-            try:
-                if ledger.plan.control.run_id is None:  # the journal is found by it
-                    ledger.record(RunStarted(run_id=run_id, aligned=aligned, at=clock.now()))
-                for event in events:
-                    await redirect(ledger.plan, event, workspace, quiet, record)
-            finally:
-                workspace.close()
-            return ledger.plan
-        finally:
-            ledger.close()
-
-
-async def _pinned(repository: Repository, plan: Plan) -> Aligned:
+async def pinned(repository: Repository, plan: Plan) -> Aligned:
     """A file that nobody aligned is pinned at its first run."""
     ground = GitGround(repository)
     commit = await ground.head()
@@ -243,44 +231,8 @@ def _findings(ledger: Ledger) -> dict[AtomId, str]:
     return {event.atom: event.findings for event in told}
 
 
-def agents_of(settings: Settings, root: Path) -> Mapping[Role, Agent]:
-    """The agents that are configured; a role without one has none."""
-    found: dict[Role, Agent] = {}
-    for role in Role:
-        agent = _agent(getattr(settings.agents, role.value), root)
-        if agent is not None:
-            found[role] = agent
-    if Role.WORKER not in found:
-        raise Refused(
-            "no agent is configured",
-            where=wiring.SETTINGS_FILE,
-            hint='for example: [agents]\n  backend = "command"\n  command = ["my-agent"]',
-        )
-    found.setdefault(Role.PROBE, found[Role.WORKER])
-    return found
-
-
-def _agent(chosen: AgentSettings, root: Path) -> Agent | None:
-    from dwindle.adapters.agents.command import CommandAgent  # noqa: PLC0415
-    from dwindle.adapters.agents.scripted import scripted_agent  # noqa: PLC0415
-
-    match chosen.backend:
-        case None:
-            return None
-        case "scripted":
-            return scripted_agent(root / (chosen.script or ".runner/script.yaml"))
-        case "command":
-            return CommandAgent(argv=chosen.command)
-        case _:
-            raise Refused(
-                f"the {chosen.backend} backend is not there yet",
-                where=wiring.SETTINGS_FILE,
-                hint='use backend = "command" with a program that keeps docs/agents.md',
-            )
-
-
 @contextlib.contextmanager
-def _signals(loop: Loop) -> Iterator[None]:
+def signals(asks: asyncio.Queue[News]) -> Iterator[None]:
     """Once: end gracefully. Twice: now."""
     asked: list[int] = []
     running = asyncio.get_running_loop()
@@ -291,7 +243,7 @@ def _signals(loop: Loop) -> Iterator[None]:
         if len(asked) > 1 and main is not None:
             main.cancel()
             return
-        loop.asked.put_nowait(News(event=StopRequested(reason=f"stopped by {name}")))
+        asks.put_nowait(News(event=StopRequested(reason=f"stopped by {name}")))
 
     names = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
     for number, name in names.items():

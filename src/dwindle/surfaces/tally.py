@@ -40,6 +40,8 @@ class Tally:
     """When each session in flight began, by nonce."""
     used: Mapping[AtomId, Usage] = field(default_factory=dict)
     """What the sessions of each atom that have ended had used."""
+    until: Mapping[int, tuple[float, str]] = field(default_factory=dict)
+    """Until when a session in flight waits for what passes, and what that is, by nonce."""
     using: Mapping[int, Usage] = field(default_factory=dict)
     """What sessions in flight say that they have used up to now, by nonce; few agents say."""
 
@@ -55,6 +57,9 @@ class Tally:
         began = {nonce: then for nonce, then in self.began.items() if nonce in in_flight}
         if isinstance(event, SessionStarted):
             began[plan.sessions[event.atom].nonce] = now
+        until = {nonce: wait for nonce, wait in self.until.items() if nonce in in_flight}
+        if isinstance(event, Waited) and event.atom is not None and event.atom in plan.sessions:
+            until[plan.sessions[event.atom].nonce] = (now + event.seconds, event.note)
         used = self.used
         if isinstance(event, SessionNews) and event.usage != NO_USAGE:
             used = {**used, event.atom: _sum(used.get(event.atom, NO_USAGE), event.usage)}
@@ -64,6 +69,7 @@ class Tally:
             most_work=self._most_work(plan, event),
             began=began,
             used=used,
+            until=until,
             using={nonce: usage for nonce, usage in self.using.items() if nonce in in_flight},
         )
 

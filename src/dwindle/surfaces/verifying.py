@@ -32,12 +32,12 @@ from dwindle.runner.orders import order_json, order_to_judge
 from dwindle.runner.prompt import prompt_for
 from dwindle.runner.verification import Jury
 from dwindle.runner.verification import verify as verified
+from dwindle.surfaces.agents import Terms, agents_of
 from dwindle.surfaces.certificates import certificate_path
 from dwindle.surfaces.cli.problem_list import Unsound, sound
 from dwindle.surfaces.plan_files import PlanPath
 from dwindle.surfaces.plan_place import JOURNALS, PLAN_FILE
 from dwindle.surfaces.refusal import Refused
-from dwindle.surfaces.running import agents_of
 
 OUTBOXES = ".runner/outbox"
 
@@ -167,7 +167,9 @@ def _judge(root: Path, plan: Plan, settings: Settings, containment: Containment)
     if is_mechanical(plan.objective.base_case):
         return None
     try:
-        agent = agents_of(settings, root).get(Role.VERIFIER)
+        agent = agents_of(Terms(settings=settings, root=root, containment=containment)).get(
+            Role.VERIFIER
+        )
     except Refused:
         agent = None
     if agent is None:
@@ -181,10 +183,11 @@ def _judge(root: Path, plan: Plan, settings: Settings, containment: Containment)
         try:
             place.order.write_bytes(order_json(order))
             place.prompt.write_text(prompt_for(order), encoding="utf-8")
-            command = agent.launch(order, place)
+            sitting = agent.session(order, place)
+            command = sitting.command
             hidden = (*command.hidden, root / JOURNALS, (root / PLAN_FILE).parent)
-            ended = await containment.run(replace(command, hidden=hidden), watch=agent.watch)
-            report = agent.conclude(order, place, ended).report
+            ended = await containment.run(replace(command, hidden=hidden), watch=sitting.watch)
+            report = sitting.conclude(ended).report
         finally:
             shutil.rmtree(place.outbox, ignore_errors=True)
         if isinstance(report, (VerifierReport, NoReport)):

@@ -28,6 +28,8 @@ class AgentSettings:
     """None: nobody."""
     command: Annotated[tuple[str, ...], kinds.COMMAND] = ()
     model: Annotated[str | None, kinds.TEXT] = None
+    effort: Annotated[str | None, kinds.TEXT] = None
+    max_turns: Annotated[int | None, kinds.COUNT] = None
     script: Annotated[str | None, kinds.TEXT] = None
     timeout_seconds: Annotated[int | None, kinds.COUNT] = None
     """None: what the plan says."""

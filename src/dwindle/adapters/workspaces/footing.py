@@ -166,10 +166,11 @@ class Footing:
             await self.know(base)
             copy_index(self.place.index, self.place.capture)
             settings = DURABLE_IN_BULK if (self._news or 0) > MANY else DURABLE
-            adding = selective(self.capturing.with_settings(*settings))
+            quiet = "advice.addIgnoredFile=false"
+            adding = selective(self.capturing.with_settings(*settings, quiet))
             before = _facts(self.place.capture)
             said = await adding.ask("add", "-A", *ALL_BUT_OURS)
-            if not said.code and not said.err:
+            if not said.err or _is_about_ours(said):
                 unchanged = _facts(self.place.capture) == before
                 return f"{base}^{{tree}}" if unchanged else await self.written()
             self.place.capture.unlink(missing_ok=True)
@@ -190,6 +191,14 @@ class Footing:
     def _unlock_ours(self) -> None:
         for path in (self.place.index, self.place.capture):
             remove(path.with_name(f"{path.name}.lock"))
+
+
+def _is_about_ours(said: Said) -> bool:
+    """Git warns of ignored paths that it was told to leave out, and has added all the others."""
+    first, *paths = said.err.splitlines()
+    mine = tuple(pattern.strip("/") for pattern in OURS if pattern.endswith("/"))
+    ignored = first.startswith("The following paths are ignored")
+    return said.code == 1 and ignored and all(path in mine for path in paths)
 
 
 def _facts(path: Path) -> tuple[int, ...]:
