@@ -61,3 +61,10 @@ def test_only_the_named_ones_run(bench: Path) -> None:
     (bench / "two.py").write_text("raise SystemExit(1)")
     assert run(bench, "one")[0] == 0
     assert run(bench, "three") == (2, "", ["no such benchmark: three"])
+
+
+def test_what_several_of_them_use_is_no_benchmark(bench: Path) -> None:
+    (bench / "_shared.py").write_text("raise SystemExit(1)")
+    (bench / "one.py").write_text("print('one 1 ms ratio=1')")
+    assert run(bench)[0] == 0
+    assert run(bench, "_shared") == (2, "", ["no such benchmark: _shared"])

@@ -11,6 +11,7 @@ from tests.runner.story import (
     Clock,
     NumberWriter,
     begin,
+    found_on,
     new_disk,
     number_on,
     resume,
@@ -38,6 +39,24 @@ from dwindle.testing.disk import FakeDisk
 # --- recording -----------------------------------------------------------------------------------
 
 
+class CountsSyncs:
+    """How often the journal of a disk was synced since."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    @classmethod
+    def of(cls, disk: FakeDisk) -> CountsSyncs:
+        counter, sync = cls(), disk.fdatasync
+
+        def counted(fd: int) -> None:
+            counter.count += 1
+            sync(fd)
+
+        disk.fdatasync = counted  # type: ignore[method-assign]
+        return counter
+
+
 def test_recording_gives_the_plan_that_the_kernel_says() -> None:
     ledger = begin(new_disk(), Clock())
     assert [ledger.record(event) for event in EVENTS] == PLANS[1:]
@@ -59,11 +78,50 @@ def test_the_plan_file_is_written_at_once_when_idle_and_seldom_when_busy() -> No
     ledger = begin(disk, clock)
     ledger.record(EVENTS[0])
     trailing = [number_on(disk)]
-    for event, pause in zip(EVENTS[1:], (0.01, 0.1, 0.2, 0.01, 5.0), strict=True):
+    for event, pause in zip(EVENTS[1:], (0.01, 0.2, 0.4, 0.01, 5.0), strict=True):
         clock.now += pause
         ledger.record(event)
         trailing.append(number_on(disk))
     assert trailing == [1, 1, 1, 4, 4, 6]
+
+
+def test_what_was_noted_becomes_durable_in_one_go() -> None:
+    disk = new_disk()
+    ledger = begin(disk, Clock())
+    ledger.record(EVENTS[0])
+    before = disk.image()
+    assert [ledger.note(event) for event in EVENTS[1:4]] == PLANS[2:5]
+    assert (disk.image(), ledger.plan) == (before, PLANS[4])
+    syncs = CountsSyncs.of(disk)
+    ledger.commit()
+    assert (syncs.count, list(ledger.history())) == (1, EVENTS[:4])
+    ledger.commit()
+    assert syncs.count == 1
+    assert (found_on(disk.image()), ledger.plan) == (PLANS[4], PLANS[4])
+
+
+def test_what_was_noted_is_in_the_file_after_a_flush() -> None:
+    disk = new_disk()
+    ledger = begin(disk, Clock())
+    ledger.record(EVENTS[0])
+    ledger.note(EVENTS[1])
+    ledger.flush()
+    assert (number_on(disk), found_on(disk.image())) == (2, PLANS[2])
+
+
+def test_what_could_not_be_committed_has_not_happened() -> None:
+    disk = new_disk()
+    ledger = begin(disk, Clock())
+    ledger.record(EVENTS[0])
+    before = disk.image()
+    for event in EVENTS[1:4]:
+        ledger.note(event)
+    disk.limit_space(100)
+    with pytest.raises(StoreFailed):
+        ledger.commit()
+    assert (disk.image(), ledger.plan) == (before, PLANS[1])
+    disk.limit_space(None)
+    assert [ledger.record(event) for event in EVENTS[1:]] == PLANS[2:]
 
 
 def test_the_loop_can_ask_how_long_it_may_sleep() -> None:

@@ -98,6 +98,24 @@ def test_no_power_cut_loses_an_acknowledged_event() -> None:
     assert counts["fine"] > 150
 
 
+def test_nor_any_of_several_that_were_committed_together() -> None:
+    disk = new_disk()
+    ledger = begin(disk, Clock(step=0.1))
+    ledger.record(EVENTS[0])
+    images: list[Image] = []
+    disk.after_each = lambda: images.extend(disk.crash_images())
+    for event in EVENTS[1:]:
+        ledger.note(event)
+    assert images == []
+    ledger.commit()
+    disk.after_each = lambda: None
+    left = {found_on(image).control.revision for image in images}
+    assert left > {1, len(EVENTS)}, "some of them, the first ones, may be there after a crash"
+    assert {verdict(1, len(EVENTS), image) for image in images} == {"fine"}
+    after = {verdict(len(EVENTS), len(EVENTS), image) for image in disk.crash_images()}
+    assert after == {"fine"}
+
+
 def test_nor_does_another_one_during_recovery() -> None:
     twice = 0
     for acknowledged, begun, image in crash_points(new_disk()):

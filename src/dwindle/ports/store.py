@@ -66,8 +66,11 @@ class Journal(Protocol):
         """Digests, any one of which the plan file may have if nobody but us wrote it."""
         ...
 
-    def append(self, event: Event) -> int:
-        """Make `event` durable and return its number, or raise and leave the journal as it was."""
+    def append(self, *events: Event) -> int:
+        """Make these durable, in one step, and return the number of the last.
+
+        Or raise and leave the journal as it was. A crash may leave some of them, the first ones.
+        """
         ...
 
     def expect(self, versions: tuple[str, ...]) -> None:

@@ -28,14 +28,24 @@ from dwindle.kernel.events import (
     SessionInterrupted,
     StopRequested,
     Usage,
+    Waited,
 )
 from dwindle.kernel.graph import view
 from dwindle.kernel.model import ROOT, AtomId, Plan, Status, StopCode
-from dwindle.ports.work import NoReport, ProbeReport, Result, Trouble, WorkerReport, WorkOrder
+from dwindle.ports.work import (
+    ENDS_THE_RUN,
+    PASSES,
+    NoReport,
+    ProbeReport,
+    Result,
+    WorkerReport,
+    WorkOrder,
+)
 from dwindle.ports.workspace import Conflict, Lease, Trailers, WorkspaceFailed
 from dwindle.runner import evidence
 from dwindle.runner.judgement import bounded
 from dwindle.runner.orders import order_for
+from dwindle.runner.patience import Wait
 from dwindle.runner.sessions import Sessions
 
 T = TypeVar("T")
@@ -106,7 +116,8 @@ class Crew:
         ending = [t for a in atoms if (t := self._tasks.pop(a, None)) is not None]
         for task in ending:
             task.cancel()
-        await asyncio.gather(*ending, return_exceptions=True)
+        if ending:
+            await asyncio.gather(*ending, return_exceptions=True)
 
     async def end_all(self) -> None:
         if self._early is not None:
@@ -114,6 +125,12 @@ class Crew:
             await asyncio.gather(self._early, return_exceptions=True)
         await self.end(tuple(self._tasks))
         await asyncio.gather(*self._leaving, return_exceptions=True)
+        self._sessions.outboxes.clear()
+
+    def held_up(self, atom: AtomId, wait: Wait) -> None:
+        """A session waits for what passes: a rate limit, an overloaded service, the network."""
+        event = Waited(note=wait.words, atom=atom, seconds=wait.seconds)
+        self.news.put_nowait(News(event=event))
 
     def remember(self, findings: dict[AtomId, str]) -> None:
         """What probes found before a restart."""
@@ -305,11 +322,11 @@ class Crew:
         await self._send(event)
 
     async def _unreported(self, order: WorkOrder, report: NoReport, usage: Usage) -> None:
-        if report.trouble is Trouble.UNAVAILABLE:
+        if report.trouble in ENDS_THE_RUN:
             # The program is missing or locked out: no attempt will fare better.
             await self._send(StopRequested(reason=report.reason, code=StopCode.AGENT_UNAVAILABLE))
-        if report.trouble in (Trouble.UNAVAILABLE, Trouble.RATE_LIMITED):
-            limited = report.trouble is Trouble.RATE_LIMITED
+        if report.trouble in (*ENDS_THE_RUN, *PASSES):
+            limited = report.trouble in PASSES
             cause = Interruption.RATE_LIMIT if limited else Interruption.STOP
             await self._send(
                 SessionInterrupted(atom=order.atom, nonce=order.nonce, usage=usage, cause=cause)

@@ -118,6 +118,8 @@ async def _checked(
 
 def _located(tree: Path, artifacts: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     """Each artifact relative to the tree, and what is wrong with them."""
+    if not artifacts:
+        return (), []
     missing: list[str] = []
     outside: list[str] = []
     found: list[str] = []

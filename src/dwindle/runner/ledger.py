@@ -7,8 +7,13 @@ Recording an event has an order, and the order is the whole point:
 3. the plan that follows from it becomes the current one;
 4. sooner or later the plan file is replaced.
 
+The journal is synced to the disk in step 2, and that takes longer than all the rest. So events that
+belong together may be noted one after the other (`note`) and made durable in one go (`commit`):
+nothing that was only noted may be acknowledged, nor acted upon, before the commit has returned.
+If it fails, what was noted has not happened.
+
 Step 4 is for the people and tools that read the file. Writing a large plan costs far more than
-adding a line, so while events come thick the file is written every quarter of a second only, and
+adding a line, so while events come thick the file is written every half second only, and
 `flush` brings it up to date before anybody may depend on it. It costs no safety: the file knows
 the number of the last event in it (`control.revision`), and `recover` folds the later ones over it.
 
@@ -29,7 +34,7 @@ from dwindle.kernel.events import Event
 from dwindle.kernel.model import Plan
 from dwindle.ports.store import Journal, PlanFile, PlanWriter, StoreFailed
 
-SAVE_EVERY = 0.25
+SAVE_EVERY = 0.5
 """Seconds by which the plan file may trail the journal while events come in."""
 
 Apply = Callable[[Plan, Event], Plan]
@@ -97,7 +102,8 @@ class Ledger:
     ) -> None:
         """Go on from `plan`, which the file holds, with a journal that holds nothing beyond it."""
         self._check_step(plan.control.revision, store.journal.last)
-        self._plan = plan
+        self._plan = self._durable = plan
+        self._noted: list[Event] = []
         self._journal = store.journal
         self._file = store.file
         self._writer = store.writer
@@ -158,24 +164,45 @@ class Ledger:
         return self._journal.events(0)
 
     def record(self, event: Event) -> Plan:
-        """Return the plan that follows from `event`, which is durable by then.
+        """Return the plan that follows from `event`, which is durable by then, as all noted before.
 
         Raises what the kernel raises, or StoreFailed: then the event is not acknowledged. A plan
         file that could not be written is no reason to raise (see `trouble`), unless it does not
         even name the run yet.
         """
+        plan = self.note(event)
+        self.commit()
+        return plan
+
+    def note(self, event: Event) -> Plan:
+        """Return the plan that will follow from `event`, once it is committed.
+
+        Raises what the kernel raises.
+        """
         plan = self._apply(self._plan, event)
-        self._check_step(plan.control.revision, self._journal.last + 1)
-        self._journal.append(event)
+        self._check_step(plan.control.revision, self._journal.last + len(self._noted) + 1)
+        self._noted.append(event)
         self._plan = plan
+        return plan
+
+    def commit(self) -> None:
+        """Make what was noted durable, all of it or, raising StoreFailed, nothing."""
+        if not self._noted:
+            return
+        noted, self._noted = self._noted, []
+        try:
+            self._journal.append(*noted)
+        except BaseException:
+            self._plan = self._durable
+            raise
+        self._durable = self._plan
         self._dirty = True
-        if plan.control.run_id != self._run_on_file:
+        if self._plan.control.run_id != self._run_on_file:
             # The file names the run, and the run names the journal: until the file is written,
             # nobody could find what was just recorded.
             self.flush()
         else:
             self.save_when_due()
-        return plan
 
     def seconds_until_due(self) -> float | None:
         """How long the loop may sleep before it calls `save_when_due`; None if nothing waits."""
@@ -193,6 +220,7 @@ class Ledger:
 
     def flush(self) -> None:
         """Bring the plan file up to date; StoreFailed leaves it as it was."""
+        self.commit()
         if not self._dirty:
             return
         self._tried = self._clock()

@@ -4,13 +4,21 @@ Nothing is hidden in here. A start is on disk, and charged, before a process is 
 and checks come to arrives as events from the crew; what people want arrives as requests. Whatever
 the kernel refuses of what an agent proposed becomes a failed attempt; anything else that it refuses
 is a mistake of ours and ends the run.
+
+Every event is decided upon by itself, but to sync the disk for every one of them would be most of
+what a run costs. So an event is only noted, and whatever must wait until it is safe is owed: an
+answer, a start, a line for a person. Before the loop waits for anything, and before it touches the
+world in any other way, it commits what was noted and pays what is owed, in order. What ended and
+what is started in its place thus cost one sync, and so do sessions that end at the same time.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from dwindle.kernel import branches
 from dwindle.kernel.actions import (
@@ -74,7 +82,7 @@ class Halted:
 
 
 class Loop:
-    """One run of one plan. `asked` is where requests of people come in."""
+    """One run of one plan. `asked` is where requests of people come in, among the crew's news."""
 
     def __init__(  # noqa: PLR0913 - what a run is put together from
         self,
@@ -93,11 +101,17 @@ class Loop:
         self._watch = watch
         self._file = file
         self._last = clock.monotonic()
-        self.asked: asyncio.Queue[News] = asyncio.Queue()
+        self._owed: list[Callable[[], None]] = []
+        self.asked = crew.news
 
     @property
     def plan(self) -> Plan:
         return self._ledger.plan
+
+    def seconds_left(self) -> float:
+        """Until the wall clock of the run is spent."""
+        passed = self._clock.monotonic() - self._last
+        return self.plan.limits.max_wall_seconds - self.plan.spent.seconds - passed
 
     def begin(self, started: RunStarted) -> None:
         """Take the run up: what a crash left in flight died with the runner."""
@@ -105,6 +119,7 @@ class Loop:
         for atom, session in tuple(self.plan.sessions.items()):
             cause = Interruption.RUNNER_DIED
             self._record(SessionInterrupted(atom=atom, nonce=session.nonce, cause=cause))
+        self._settle()
 
     async def run(self, *, one_iteration: bool = False) -> Halted:
         """Go on until the kernel says stop, or until the iteration under way is over."""
@@ -114,9 +129,11 @@ class Loop:
                 decision = decide(self.plan)
                 if decision.stop is not None:
                     self._record(RunEnded(code=decision.stop.code, reason=decision.stop.reason))
+                    self._settle()
                     return Halted(stop=decision.stop, plan=self.plan)
                 if one_iteration and self._iteration_over(first, decision):
                     if not self.plan.sessions:
+                        self._settle()
                         return Halted(stop=None, plan=self.plan)
                     await self._listen()
                 elif not await self._act(decision):
@@ -135,8 +152,10 @@ class Loop:
 
     async def _act(self, decision: Decision) -> bool:
         """Do what was decided; False if nothing of it changed the plan by itself."""
-        # All at once: saving what one of them has made must not let the others run on.
-        await self._crew.end(tuple(a.atom for a in decision.actions if isinstance(a, Kill)))
+        if kills := tuple(a.atom for a in decision.actions if isinstance(a, Kill)):
+            self._settle()
+            # All at once: saving what one of them has made must not let the others run on.
+            await self._crew.end(kills)
         changed = False
         for action in decision.actions:
             changed = await self._do(action) or changed
@@ -147,10 +166,10 @@ class Loop:
             case Work() | Probe():
                 role = Role.WORKER if isinstance(action, Work) else Role.PROBE
                 self._record(SessionStarted(atom=action.atom, role=role))
-                self._crew.start(self.plan, action)
+                self._owed.append(partial(self._crew.start, self.plan, action))
             case Verify():
                 self._record(SessionStarted(atom=ROOT, role=Role.VERIFIER))
-                self._crew.verify(self.plan, after=action.after_seconds)
+                self._owed.append(partial(self._crew.verify, self.plan, action.after_seconds))
             case CheckEarly():
                 return self._crew.check_early(self.plan)
             case Settle():
@@ -165,6 +184,7 @@ class Loop:
 
     async def _kill(self, action: Kill) -> None:
         """End a session, unless it ended meanwhile; then record which way it went."""
+        self._settle()
         await self._crew.end((action.atom,))
         if action.atom != ROOT and action.atom not in view(self.plan).live:
             self._record(SessionReaped(atom=action.atom, nonce=action.nonce))
@@ -195,6 +215,7 @@ class Loop:
         self, without: tuple[AtomId, ...], kills: tuple[AtomId, ...]
     ) -> tuple[AtomId, ...]:
         """The branch without these atoms; sessions on them, and on what got lost too, are ended."""
+        self._settle()
         await self._crew.end(kills)
         lost = await self._workspace.rebuild(without)
         lost = tuple(a for a in lost if a not in without)
@@ -205,27 +226,29 @@ class Loop:
     # --- listening -------------------------------------------------------------------------------
 
     async def _listen(self) -> None:
-        """Wait for the next thing to happen, and take it down."""
-        reported = asyncio.ensure_future(self._crew.news.get())
-        asked = asyncio.ensure_future(self.asked.get())
-        try:
-            await asyncio.wait(
-                (reported, asked),
-                timeout=self._patience(),
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-            got = [f.result() for f in (asked, reported) if f.done() and not f.cancelled()]
-        finally:
-            for waiting in (reported, asked):
-                waiting.cancel()
-        self._ledger.save_when_due()
+        """Take down the next thing that happens; wait for it if nothing has."""
+        news = None
+        if self.asked.empty():
+            self._settle()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._patience()):
+                    news = await self.asked.get()
+            self._ledger.save_when_due()
+            self._look_at_file()
+        else:
+            news = self.asked.get_nowait()
+        if news is not None:
+            await self._take(news)
+            while isinstance(news.event, Redirected) and not self.asked.empty():
+                news = self.asked.get_nowait()  # one change may come in several redirects
+                await self._take(news)
+        elif self._clock.monotonic() - self._last >= self._until_waited():
+            self._record(Waited())
+
+    def _look_at_file(self) -> None:
         for event in self._file.look() if self._file is not None else ():
             if not self.plan.control.stop_requested:
                 self._record(event)
-        for news in got:
-            await self._take(news)
-        if not got and self._clock.monotonic() - self._last >= self._until_waited():
-            self._record(Waited())
 
     def _patience(self) -> float:
         due = self._ledger.seconds_until_due()
@@ -244,6 +267,7 @@ class Loop:
         """Record an event and tell whoever waits for that what became of it."""
         try:
             if isinstance(news.event, Redirected):
+                self._settle()
                 await redirect(
                     self.plan, news.event, self._workspace, self._crew.end_all, self._record
                 )
@@ -256,13 +280,15 @@ class Loop:
                     atom=event.atom, nonce=event.nonce, usage=event.usage, reason=str(refusal)
                 )
                 self._record(failed)
-                news.answer(None)
+                self._owed.append(partial(news.answer, None))
             elif news.may_be_refused:
-                news.answer(refusal)
+                self._owed.append(partial(news.answer, refusal))
             else:
                 raise
         else:
-            news.answer(None)
+            self._owed.append(partial(news.answer, None))
+
+    # --- recording -------------------------------------------------------------------------------
 
     def _record(self, event: Event) -> None:
         now = self._clock.monotonic()
@@ -271,4 +297,11 @@ class Loop:
             event, at=self._clock.now(), elapsed=round(now - self._last, 3) if running else 0.0
         )
         self._last = now
-        self._watch(self._ledger.record(stamped), stamped)
+        self._owed.append(partial(self._watch, self._ledger.note(stamped), stamped))
+
+    def _settle(self) -> None:
+        """Make everything noted safe, then do what had to wait for that."""
+        self._ledger.commit()
+        owed, self._owed = self._owed, []
+        for pay in owed:
+            pay()

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
+import msgspec
+
 from dwindle.kernel.actions import Probe, Work
 from dwindle.kernel.graph import selected, view
 from dwindle.kernel.model import (
@@ -133,8 +135,9 @@ def order_json(order: WorkOrder) -> bytes:
         "touches": order.touches,
         "protected": order.protected,
     }
-    text = json.dumps({**public, **ours}, ensure_ascii=False, indent=1)
-    return f"{text}\n".encode("utf-8", "replace")
+    # Indented afterwards: json itself does that in Python, and takes ten times as long.
+    text = json.dumps({**public, **ours}, ensure_ascii=False)
+    return msgspec.json.format(text.encode("utf-8", "replace"), indent=1) + b"\n"
 
 
 def check_json(check: Check) -> dict[str, Any]:

@@ -134,7 +134,7 @@ def _is_done_by(action: Action, event: Event) -> bool:  # the loop's table, read
 
 
 def _name(event: Event) -> str:
-    about = [str(getattr(event, name, "")) for name in ("group", "atom", "role", "code")]
+    about = [str(getattr(event, name, "") or "") for name in ("group", "atom", "role", "code")]
     return " ".join([type(event).__name__, *filter(None, about)])
 
 

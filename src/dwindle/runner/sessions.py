@@ -7,15 +7,15 @@ record.
 
 from __future__ import annotations
 
-import contextlib
-import shutil
-from collections.abc import Mapping
+import itertools
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dwindle.kernel.events import Event, Usage
 from dwindle.kernel.model import ROOT, AtomId, Check, Plan, Role
-from dwindle.ports.agent import Agent, Place
+from dwindle.ports.agent import Agent
 from dwindle.ports.checks import CheckRunner
 from dwindle.ports.clock import Clock
 from dwindle.ports.process import Containment
@@ -27,11 +27,10 @@ from dwindle.runner.evidence import Evidence, Rules, judge_work
 from dwindle.runner.evidence import Work as Left
 from dwindle.runner.judgement import Judge
 from dwindle.runner.orders import order_json, order_to_judge
+from dwindle.runner.outboxes import Outboxes, write
+from dwindle.runner.patience import Wait, patient
 from dwindle.runner.prompt import prompt_for
 from dwindle.runner.verification import Jury, Round, verify
-
-REPORT_BYTES = (1 << 20) + 1
-"""A longer report is refused; this much of it shows that it was too long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,29 +42,52 @@ class Sessions:
     clock: Clock
     logs: Path
     """`.runner/iterations/<run>`."""
-    outboxes: Path
+    outboxes: Outboxes
     hidden: tuple[Path, ...] = ()
     """What no agent may see: the plan, the journal."""
     rules: Rules
+    seconds_left: Callable[[], float] = lambda: math.inf
+    """How long the run may still take: no wait is longer."""
+    held_up: Callable[[AtomId, Wait], None] = lambda _atom, _wait: None
+    """Told when a session has to wait for what passes."""
 
     async def agent_run(
         self, order: WorkOrder, tree: Path, iteration: int, name: str = ""
     ) -> Result:
-        """One agent on one order, in one tree; `name` where the order's own would not be unique."""
+        """One agent on one order, in one tree; `name` where the order's own would not be unique.
+
+        Whoever is turned away for a while waits and begins again, in the same tree.
+        """
+        folder = self.logs / f"{iteration:04}" / (name or _name(order))
+        told, prompt = order_json(order), prompt_for(order).encode()
+        _logged(folder, told, prompt)
+        tries = itertools.count(1)
+
+        async def session() -> Result:
+            return await self._session(order, tree, (told, prompt), folder, next(tries))
+
+        def held_up(wait: Wait | None) -> None:
+            if wait is not None:
+                self.held_up(order.atom, wait)
+
+        return await patient(session, self.seconds_left, held_up)
+
+    async def _session(
+        self, order: WorkOrder, tree: Path, handed: tuple[bytes, bytes], folder: Path, number: int
+    ) -> Result:
         agent = self.agents[order.role]
-        name = name or _name(order)
-        place = Place(workspace=tree, outbox=self.outboxes / name)
-        folder = self.logs / f"{iteration:04}" / name
-        _prepared(place, folder, order)
-        command = agent.launch(order, place)
+        place = self.outboxes.handed_out(tree, *handed)
+        session = agent.session(order, place)
+        command = session.command
         command = replace(
-            command, hidden=(*command.hidden, *self.hidden), log=folder / "session.log"
+            command,
+            hidden=(*command.hidden, *self.hidden),
+            log=folder / ("session.log" if number == 1 else f"session.{number}.log"),
         )
         try:
-            ended = await self.containment.run(command, watch=agent.watch)
-            return agent.conclude(order, place, ended)
+            return session.conclude(await self.containment.run(command, watch=session.watch))
         finally:
-            _kept(place, folder)
+            self.outboxes.taken_back(place, folder / "report.json")
 
     async def evidence_of(
         self, plan: Plan, order: WorkOrder, iteration: int, lease: Lease, report: WorkerReport
@@ -76,7 +98,13 @@ class Sessions:
         # The order was written when the session began, by the clock that stamps its files.
         work = Left(tree=lease.path, change=change, began_ns=told.stat().st_ctime_ns)
         spent: list[Usage] = []
-        rules = replace(self.rules, judge=self._judge(plan, spent, order.atom))
+        aligned = plan.control.aligned  # a redirect may have pinned other files since the run began
+        rules = replace(
+            self.rules,
+            pins=aligned.pins if aligned else self.rules.pins,
+            protected_paths=plan.objective.protected_paths,
+            judge=self._judge(plan, spent, order.atom),
+        )
         seen = await judge_work(plan.atoms[order.atom], report, work, self.checks, rules)
         return seen, _sum(spent)
 
@@ -136,18 +164,10 @@ def _sum(spent: list[Usage]) -> Usage:
     return Usage(tokens=sum(u.tokens for u in spent), usd=sum(u.usd for u in spent))
 
 
-def _prepared(place: Place, folder: Path, order: WorkOrder) -> None:
-    shutil.rmtree(place.outbox, ignore_errors=True)
-    for where in (place.outbox, folder):
-        where.mkdir(parents=True, exist_ok=True)
-        (where / "order.json").write_bytes(order_json(order))
-        (where / "prompt.md").write_text(prompt_for(order), encoding="utf-8")
-
-
-def _kept(place: Place, folder: Path) -> None:
-    """Keep the report, whatever it is but no more than could be read of it; give the outbox up."""
-    with contextlib.suppress(OSError):
-        if place.report.is_file() and not place.report.is_symlink():
-            with place.report.open("rb") as report:
-                (folder / "report.json").write_bytes(report.read(REPORT_BYTES))
-    shutil.rmtree(place.outbox, ignore_errors=True)
+def _logged(folder: Path, order: bytes, prompt: bytes) -> None:
+    try:
+        folder.mkdir()
+    except OSError:  # the first of its iteration, or there already
+        folder.mkdir(parents=True, exist_ok=True)
+    write(f"{folder}/order.json", order)
+    write(f"{folder}/prompt.md", prompt)

@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -202,15 +203,20 @@ class MemoryWorkspace:
 
 def _read(top: Path) -> dict[str, bytes]:
     """Every regular file, in order; a link counts as a file that says where it leads."""
-    files = {}
-    for folder, _, names in os.walk(top):
-        for name in names:
-            path = Path(folder, name)
-            if path.is_symlink():
-                files[os.path.relpath(path, top)] = os.fsencode(path.readlink())
-            elif path.is_file():
-                files[os.path.relpath(path, top)] = path.read_bytes()
+    files: dict[str, bytes] = {}
+    _read_into(files, str(top), "")
     return dict(sorted(files.items()))
+
+
+def _read_into(files: dict[str, bytes], folder: str, prefix: str) -> None:
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_symlink():
+                files[prefix + entry.name] = os.fsencode(os.readlink(entry.path))  # noqa: PTH115
+            elif entry.is_dir():
+                _read_into(files, entry.path, f"{prefix}{entry.name}/")
+            elif entry.is_file():
+                files[prefix + entry.name] = Path(entry.path).read_bytes()
 
 
 def _is_plain(top: Path, files: Files) -> bool:

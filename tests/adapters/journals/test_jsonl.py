@@ -66,6 +66,29 @@ def test_what_was_appended_is_there_after_opening_again() -> None:
     assert list(journal.events(after=2)) == [event(3), event(4)]
 
 
+def test_several_at_once_make_the_same_lines_as_one_by_one() -> None:
+    disk = FakeDisk()
+    journal = begun(disk)
+    assert journal.append(event(1), event(2)) == 2
+    journal.expect(("v0", "v1"))
+    assert journal.append(event(3)) == 3
+    assert lines_of(disk) == lines_of(three_events())
+
+
+def test_several_at_once_are_written_whole_or_not_at_all() -> None:
+    disk = three_events()
+    journal = JsonlJournal(disk, FOLDER, RUN)
+    before = disk.image()
+    with pytest.raises(EventUnfit):
+        journal.append(event(4), Waited(note="\ud800"))
+    disk.limit_space(150)
+    with pytest.raises(StoreFailed):
+        journal.append(event(4), event(5))
+    assert disk.image() == before
+    disk.limit_space(None)
+    assert journal.append(event(4), event(5)) == 5
+
+
 def test_a_line_is_json_with_a_number_and_a_chain_that_seals_all_before_it() -> None:
     lines = lines_of(three_events())
     documents = [json.loads(line) for line in lines]

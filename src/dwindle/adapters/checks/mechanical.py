@@ -66,7 +66,7 @@ class MechanicalChecks:
         before = 0.0
         if check.control is not None:
             ended = await self._shell(check.control, tree, seconds)
-            said = ending(ended, seconds=seconds, program=program_of(check.control))
+            said = _said(check.control, ended, seconds)
             if said.reply is not Reply.YES:
                 why = f"its control {_shown(check.control)} {said.sentence}, so it proves nothing"
                 return self._result(check, Verdict.COULD_NOT_RUN, why, ended)
@@ -95,7 +95,7 @@ class MechanicalChecks:
                 ended = await self._shell(line, tree, seconds, report)
                 return self._counted(check, ended, seconds, report)
         ended = await self._shell(line, tree, seconds)
-        said = ending(ended, seconds=seconds, program=program_of(line))
+        said = _said(line, ended, seconds)
         if said.reply is Reply.NO and await self._is_nonsense(line, tree, ended):
             said = Ending(reply=Reply.NONE, sentence="is not understood by the shell")
         what = f"{_shown(line)} {said.sentence}"
@@ -189,6 +189,12 @@ def _verdict(check: Check, reply: Reply) -> Verdict:
         return Verdict.COULD_NOT_RUN
     wanted = Reply.YES if check.type is CheckType.COMMAND else Reply.NO
     return Verdict.PASSED if reply is wanted else Verdict.FAILED
+
+
+def _said(line: str, ended: Ended, seconds: float) -> Ending:
+    """Only a no depends on which program says it."""
+    program = "" if ended.is_clean else program_of(line)
+    return ending(ended, seconds=seconds, program=program)
 
 
 def _unsaid(check: Check) -> Verdict:

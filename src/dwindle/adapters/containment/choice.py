@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -68,7 +68,7 @@ def choose(required: Strength | None = None, *, mark: str = "") -> DescribedCont
 
     Raises NoContainment rather than return something weaker than `required`.
     """
-    for found in kinds(mark=mark):
+    for found in _working(mark):  # a weaker one is not even tried
         if required is not Strength.STRONG or found.strength is Strength.STRONG:
             return found
     if required is not None:
@@ -78,7 +78,11 @@ def choose(required: Strength | None = None, *, mark: str = "") -> DescribedCont
 
 def kinds(*, mark: str = "") -> tuple[DescribedContainment, ...]:
     """All that work here, strongest first; without `Bare`, which is none."""
-    return tuple(make(mark) for make, trial in _KINDS if not trial())
+    return tuple(_working(mark))
+
+
+def _working(mark: str) -> Iterator[DescribedContainment]:
+    return (make(mark) for make, trial in _KINDS if not trial())
 
 
 def survey() -> tuple[Finding, ...]:

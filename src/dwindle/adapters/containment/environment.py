@@ -18,7 +18,7 @@ MARK = "DWINDLE_MARK"
 def environment(
     added: Mapping[str, str], mark: str = "", ours: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    allowed = {name: ours[name] for name in ALLOWED if name in ours}
+    allowed = {name: value for name in ALLOWED if (value := ours.get(name)) is not None}
     allowed.setdefault("PATH", os.defpath)
     marked = {MARK: mark} if mark else {}
     return {**allowed, **marked, **added}

@@ -7,7 +7,8 @@ import os
 import select
 import subprocess
 from collections.abc import Callable
-from contextlib import ExitStack
+from typing import ClassVar
+from weakref import WeakKeyDictionary
 
 from dwindle.adapters.containment.tether import Launch
 from dwindle.ports.process import Command
@@ -19,41 +20,121 @@ AFTERMATH = 64
 """Chunks read at most after the end, should somebody go on writing who got away."""
 
 
+class Descriptors:
+    """The descriptors of all programs, of which the event loop sees a single one.
+
+    To have the loop watch each by itself would cost more than all the rest that is done to run a
+    program. Where there is no epoll, it has to.
+    """
+
+    __slots__ = ("__weakref__", "_calls", "_poll")
+
+    _of: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, Descriptors]] = WeakKeyDictionary()
+
+    def __init__(self) -> None:
+        self._calls: dict[int, Callable[[], object]] = {}
+        self._poll = select.epoll() if hasattr(select, "epoll") else None
+
+    @classmethod
+    def of(cls, loop: asyncio.AbstractEventLoop) -> Descriptors:
+        """Those of a loop; they go with it."""
+        found = cls._of.get(loop)
+        if found is None:
+            found = cls._of[loop] = cls()
+            if found._poll is not None:
+                loop.add_reader(found._poll.fileno(), found._turn)
+        return found
+
+    def add(self, fd: int, call: Callable[[], object]) -> None:
+        """Call it on every turn of the loop on which there is something to read."""
+        if self._poll is None:
+            asyncio.get_running_loop().add_reader(fd, call)
+        else:
+            self._poll.register(fd, select.EPOLLIN)
+        self._calls[fd] = call
+
+    def remove(self, fd: int) -> None:
+        """Before it is closed; as often as one likes."""
+        if self._calls.pop(fd, None) is None:
+            return
+        if self._poll is None:
+            asyncio.get_running_loop().remove_reader(fd)
+        else:
+            self._poll.unregister(fd)
+
+    def _turn(self) -> None:
+        for fd, _ in self._poll.poll(0) if self._poll is not None else ():
+            if (call := self._calls.get(fd)) is not None:
+                call()
+
+
+def program_at(name: str, path: str | None) -> str:
+    """Where a program is, if that is plain to see; else its name, and whoever starts it looks.
+
+    Popen would do: but it makes a list of every place where the program could be, each time.
+    """
+    if "/" in name or path is None:
+        return name
+    for folder in path.split(os.pathsep):
+        if not folder.startswith("/"):
+            break  # it depends on where one stands
+        place = f"{folder}/{name}"
+        if os.access(place, os.X_OK) and not os.path.isdir(place):  # noqa: PTH112 - cheap
+            return place
+    return name
+
+
 def start(
     command: Command, launch: Launch
 ) -> tuple[subprocess.Popen[bytes], tuple[int | None, int, int]]:
     """Start it with a pipe for each stream; return it with our ends of the pipes."""
-    with ExitStack() as theirs, ExitStack() as ours:
-        out, theirs_out = os.pipe()
-        ours.callback(os.close, out)
-        theirs.callback(os.close, theirs_out)
-        err, theirs_err = os.pipe()
-        ours.callback(os.close, err)
-        theirs.callback(os.close, theirs_err)
-        feed, theirs_in = None, subprocess.DEVNULL
-        if command.stdin or launch.gated:
-            theirs_in, feed = os.pipe()
-            ours.callback(os.close, feed)
-            theirs.callback(os.close, theirs_in)
-            os.set_blocking(feed, False)
-        os.set_blocking(out, False)
-        os.set_blocking(err, False)
+    ours: list[int] = []
+    theirs: list[int] = []
+    try:
+        out, err = _pipe_from(ours, theirs), _pipe_from(ours, theirs)
+        feed = _pipe_to(ours, theirs) if command.stdin or launch.gated else None
         process = subprocess.Popen(
             launch.argv,
-            stdin=theirs_in,
-            stdout=theirs_out,
-            stderr=theirs_err,
+            executable=program_at(launch.argv[0], launch.environment.get("PATH")),
+            stdin=subprocess.DEVNULL if feed is None else theirs[2],
+            stdout=theirs[0],
+            stderr=theirs[1],
             cwd=command.cwd,
             env=launch.environment,
             pass_fds=launch.inherited,
             start_new_session=True,
         )
-        ours.pop_all()  # nothing went wrong: they stay open
+    except BaseException:
+        for fd in ours:
+            os.close(fd)
+        raise
+    finally:
+        for fd in theirs:
+            os.close(fd)
     return process, (feed, out, err)
 
 
+def _pipe_from(ours: list[int], theirs: list[int]) -> int:
+    read, write = os.pipe()
+    ours.append(read)
+    theirs.append(write)
+    os.set_blocking(read, False)
+    return read
+
+
+def _pipe_to(ours: list[int], theirs: list[int]) -> int:
+    read, write = os.pipe()
+    ours.append(write)
+    theirs.append(read)
+    os.set_blocking(write, False)
+    return write
+
+
 def when_gone(
-    loop: asyncio.AbstractEventLoop, process: subprocess.Popen[bytes], then: Callable[[], None]
+    loop: asyncio.AbstractEventLoop,
+    descriptors: Descriptors,
+    process: subprocess.Popen[bytes],
+    then: Callable[[], None],
 ) -> int | None:
     """Call `then` when the process has ended; returns the pidfd that is watched.
 
@@ -66,10 +147,10 @@ def when_gone(
     pidfd = os.pidfd_open(process.pid)
 
     def gone() -> None:
-        loop.remove_reader(pidfd)
+        descriptors.remove(pidfd)
         then()
 
-    loop.add_reader(pidfd, gone)
+    descriptors.add(pidfd, gone)
     return pidfd
 
 
@@ -82,15 +163,13 @@ def is_readable(fd: int) -> bool:
 class Reader:
     """Reads a pipe to its end, a chunk for each turn of the loop."""
 
-    __slots__ = ("_fd", "_loop", "_take")
+    __slots__ = ("_descriptors", "_fd", "_take")
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, fd: int, take: Callable[[bytes], object]
-    ) -> None:
-        self._loop = loop
+    def __init__(self, descriptors: Descriptors, fd: int, take: Callable[[bytes], object]) -> None:
+        self._descriptors = descriptors
         self._fd: int | None = fd
         self._take = take
-        loop.add_reader(fd, self._read)
+        descriptors.add(fd, self._read)
 
     def _read(self) -> bool:
         """Whether there may be more."""
@@ -113,7 +192,7 @@ class Reader:
 
     def close(self) -> None:
         if self._fd is not None:
-            self._loop.remove_reader(self._fd)
+            self._descriptors.remove(self._fd)
             os.close(self._fd)
             self._fd = None
 
@@ -121,17 +200,19 @@ class Reader:
 class Feeder:
     """Writes stdin as fast as it is read, while output is read as fast as it is written."""
 
-    __slots__ = ("_fd", "_loop", "_rest")
+    __slots__ = ("_fd", "_loop", "_rest", "_waits")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, fd: int) -> None:
         self._loop = loop
         self._fd: int | None = fd
         self._rest = memoryview(b"")
+        self._waits = False
 
     def feed(self, data: bytes) -> None:
         """Write all of it, and then an end."""
         self._rest = memoryview(data)
         if self._write() and self._fd is not None:
+            self._waits = True
             self._loop.add_writer(self._fd, self._write)
 
     def _write(self) -> bool:
@@ -151,6 +232,7 @@ class Feeder:
 
     def close(self) -> None:
         if self._fd is not None:
-            self._loop.remove_writer(self._fd)
+            if self._waits:
+                self._loop.remove_writer(self._fd)
             os.close(self._fd)
             self._fd = None

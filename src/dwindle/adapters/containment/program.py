@@ -19,7 +19,14 @@ from collections.abc import Callable
 from contextlib import closing
 
 from dwindle.adapters.containment.capture import Output
-from dwindle.adapters.containment.pipes import Feeder, Reader, is_readable, start, when_gone
+from dwindle.adapters.containment.pipes import (
+    Descriptors,
+    Feeder,
+    Reader,
+    is_readable,
+    start,
+    when_gone,
+)
 from dwindle.adapters.containment.tether import Fate, Tether
 from dwindle.ports.process import Command, Ended
 
@@ -81,6 +88,7 @@ class _Program:
         self._exited: asyncio.Future[None] = loop.create_future()
         launch = tether.launch()
         self._is_open = not launch.gated
+        self._descriptors = Descriptors.of(loop)
         self._process, mine = start(command, launch)
         tether.attach(self._process.pid)
         try:
@@ -91,15 +99,15 @@ class _Program:
             self._process.wait()
             for fd in mine:
                 if fd is not None:
-                    loop.remove_reader(fd)
+                    self._descriptors.remove(fd)
                     os.close(fd)
             raise
 
     def _connect(self, feed: int | None, out: int, err: int) -> None:
-        self._pidfd = when_gone(self._loop, self._process, self._on_exit)
+        self._pidfd = when_gone(self._loop, self._descriptors, self._process, self._on_exit)
         self._readers = (
-            Reader(self._loop, out, self._on_stdout),
-            Reader(self._loop, err, self._output.take_stderr),
+            Reader(self._descriptors, out, self._on_stdout),
+            Reader(self._descriptors, err, self._output.take_stderr),
         )
         self._feeder = None if feed is None else Feeder(self._loop, feed)
         if self._is_open and self._feeder is not None:
@@ -239,7 +247,7 @@ class _Program:
         if self._feeder is not None:
             self._feeder.close()
         if self._pidfd is not None:
-            self._loop.remove_reader(self._pidfd)
+            self._descriptors.remove(self._pidfd)
             os.close(self._pidfd)
         if self._process.returncode is None:
             # Hangs in the kernel; without this Python would warn about it at some later time.

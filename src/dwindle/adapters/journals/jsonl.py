@@ -1,4 +1,4 @@
-"""One run's journal: a text file to which one line is added, and synced, per event.
+"""One run's journal: a text file to which a line is added, and synced, for every event.
 
 A line is a JSON object that ends in `chain`: the SHA-256 of the chain before it and of everything
 that stands before `chain` in the line. That one value is the checksum of the line and, as it goes
@@ -15,9 +15,10 @@ Events count up by one; any other line repeats the number of the event before it
 the digests that the plan file may have if nobody but us wrote it: it is said before the file is
 replaced, so whoever comes after a crash can tell our half-finished save from a person's edit.
 
-A crash can leave the last line unfinished, and only the last, because each was synced before the
-next was begun. Such a line was never acknowledged: it is put aside and cut off. A fault anywhere
-else is damage, which nobody may guess away: it is reported and nothing is changed.
+Lines that come together are added in one write and synced once. A crash can leave the last line of
+the file unfinished, and only the last, because a write was synced before the next was begun. Such a
+line was never acknowledged: it is put aside and cut off. A fault anywhere else is damage, which
+nobody may guess away: it is reported and nothing is changed.
 """
 
 from __future__ import annotations
@@ -142,11 +143,11 @@ class JsonlJournal:
     def versions(self) -> tuple[str, ...]:
         return self._versions
 
-    def append(self, event: Event) -> int:
-        number = self._last + 1
-        self._write(b'{"n":%d,"event":%b' % (number, encode(event)))
-        self._last = number
-        return number
+    def append(self, *events: Event) -> int:
+        numbered = enumerate(events, self._last + 1)
+        self._write(*(b'{"n":%d,"event":%b' % (n, encode(event)) for n, event in numbered))
+        self._last += len(events)
+        return self._last
 
     def expect(self, versions: tuple[str, ...]) -> None:
         self._write(b'{"n":%d,"versions":%b' % (self._last, msgspec.json.encode(versions)))
@@ -158,9 +159,12 @@ class JsonlJournal:
     def close(self) -> None:
         self._file.close()
 
-    def _write(self, body: bytes) -> None:
-        chain = _link(self._chain, body)
-        self._file.append(_line(body, chain))
+    def _write(self, *bodies: bytes) -> None:
+        chain, lines = self._chain, []
+        for body in bodies:
+            chain = _link(chain, body)
+            lines.append(_line(body, chain))
+        self._file.append(b"".join(lines))
         self._chain = chain
 
     def _put_aside(self, content: Content) -> None:

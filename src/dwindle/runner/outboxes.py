@@ -1,0 +1,118 @@
+"""Where an agent finds its order and leaves its report: a folder for each session, used again.
+
+A session has its outbox to itself. To make one and remove it afterwards was half of what a short
+session cost: a file system takes its time over inodes that come and go (ext4 steps over each one
+that was freed lately when it looks for a new one). So the report is moved out rather than copied,
+and an outbox that comes back as it was handed out, two plain files and nothing else, is handed out
+again with other text in the same files. Any other is removed with all that is in it.
+
+Under a containment that promises nothing, a process that got away may still have such a file open;
+but that one could have opened it by its name just as well.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from dwindle.ports.agent import Place
+
+REPORT_BYTES = (1 << 20) + 1
+"""A longer report is refused; this much of it shows that it was too long."""
+
+_OVER = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Outboxes:
+    """Folders below `folder`, which holds nothing else while a run uses it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._idle: list[Path] = []
+        self._made = 0
+
+    def handed_out(self, tree: Path, order: bytes, prompt: bytes) -> Place:
+        """A place to work in `tree`, with these two in its outbox and no report."""
+        while self._idle:
+            place = Place(workspace=tree, outbox=self._idle.pop())
+            try:
+                _fill(place, order, prompt)
+            except OSError:  # somebody saw to it that we cannot write there
+                _remove(place.outbox)
+            else:
+                return place
+        self._made += 1
+        place = Place(workspace=tree, outbox=self._folder / str(self._made))
+        _remove(place.outbox)  # of a runner that was killed
+        place.outbox.mkdir(parents=True)
+        _fill(place, order, prompt)
+        return place
+
+    def taken_back(self, place: Place, report: Path) -> None:
+        """Keep the agent's report as `report`, whatever it is; nobody uses the outbox any more."""
+        with suppress(OSError):
+            _keep(place.report, report)
+        if _is_as_handed_out(place):
+            self._idle.append(place.outbox)
+        else:
+            _remove(place.outbox)
+
+    def clear(self) -> None:
+        """Remove what waits to be used again."""
+        while self._idle:
+            _remove(self._idle.pop())
+
+
+def write(path: str | Path, content: bytes) -> None:
+    """Make this the content of a file; one that is there is written over and then shortened.
+
+    To cut it to nothing first would make the file system write it out at once.
+    """
+    fd = os.open(path, _OVER, 0o666)
+    try:
+        done = os.write(fd, content)
+        while done < len(content):
+            done += os.write(fd, content[done:])
+        os.ftruncate(fd, done)
+    finally:
+        os.close(fd)
+
+
+def _fill(place: Place, order: bytes, prompt: bytes) -> None:
+    write(place.order, order)
+    write(place.prompt, prompt)
+
+
+def _keep(report: Path, kept: Path) -> None:
+    """Only a file, and no more of it than could be read."""
+    facts = os.lstat(report)
+    if not stat.S_ISREG(facts.st_mode):
+        return
+    if facts.st_nlink == 1 and facts.st_size <= REPORT_BYTES:
+        os.replace(report, kept)  # noqa: PTH105 - the cheap way, for every session
+        return
+    with report.open("rb") as file:
+        kept.write_bytes(file.read(REPORT_BYTES))
+
+
+def _is_as_handed_out(place: Place) -> bool:
+    """Two plain files, by no other name elsewhere, in a folder that is one."""
+    try:
+        here = place.outbox.is_dir() and not place.outbox.is_symlink()
+        names = os.listdir(place.outbox) if here else []  # noqa: PTH208 - names are enough
+        if sorted(names) != [place.order.name, place.prompt.name]:
+            return False
+        facts = [os.lstat(place.order), os.lstat(place.prompt)]
+    except OSError:
+        return False
+    return all(stat.S_ISREG(one.st_mode) and one.st_nlink == 1 for one in facts)
+
+
+def _remove(path: Path) -> None:
+    if path.is_symlink() or path.is_file():
+        path.unlink(missing_ok=True)
+    else:
+        shutil.rmtree(path, ignore_errors=True)
