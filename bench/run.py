@@ -10,6 +10,8 @@ states a `limit`, a ratio above it is marked and makes this command end with 1, 
 that fails or prints nothing that can be read.
 
     python bench/run.py [NAME ...]      NAME is a script without .py
+
+A file whose name begins with an underscore is no benchmark but something that several of them use.
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ def table(rows: list[tuple[str, ...]]) -> str:
 
 
 def main(names: list[str], folder: Path = HERE) -> int:
-    scripts = sorted(path for path in folder.glob("*.py") if path.name != "run.py")
+    scripts = sorted(p for p in folder.glob("*.py") if p.name != "run.py" and p.name[0] != "_")
     unknown = sorted({*names} - {path.stem for path in scripts})
     if unknown:
         print(f"no such benchmark: {', '.join(unknown)}", file=sys.stderr)
