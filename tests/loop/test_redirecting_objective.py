@@ -153,7 +153,7 @@ def test_a_run_of_another_plan_is_left_alone(tmp_path: Path) -> None:
     """Somebody listens who does not hold this plan: it is at rest, and is changed there."""
     story = one(tmp_path).aligned()
     with socket.socket(socket.AF_UNIX) as other, contextlib.chdir(story.folder / ".runner"):
-        other.bind("control.sock")
+        other.bind("tree.sock")
         other.listen()
         said = story.called("redirect", "--add-atom=do more", "--yes")
     assert (said.code, said.out) == (0, "redirected; `dwindle run` goes on from here\n")

@@ -260,7 +260,7 @@ def under_var_tmp() -> Iterator[Path]:
         yield Path(folder)
 
 
-CONNECT = "import socket; socket.socket(socket.AF_UNIX).connect('.runner/control.sock')"
+CONNECT = "import socket; socket.socket(socket.AF_UNIX).connect('.runner/tree.sock')"
 
 
 def test_what_is_out_of_reach_in_the_sandbox(under_var_tmp: Path) -> None:

@@ -69,7 +69,7 @@ def assert_stopped_and_goes_on(story: TreeStory, reason: str) -> None:
         "stopped_by_user",
         reason,
     )
-    assert not (story.folder / ".runner/control.sock").exists()
+    assert not (story.folder / ".runner/tree.sock").exists()
     assert_goes_on(story)
 
 
