@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dwindle.ports.agent import Place
+from dwindle.ports.process import Command, Secret
 from dwindle.runner.outboxes import REPORT_BYTES, Outboxes
 
 TREE = Path("/tree")
@@ -33,6 +34,17 @@ def test_an_outbox_that_came_back_as_it_was_is_used_again_with_other_text(tmp_pa
     assert second == first
     assert files_in(second.outbox) == {"order.json": b"order", "prompt.md": b"prompt"}
     assert (tmp_path / "report.json").read_bytes() == b"{}"
+
+
+def test_a_report_is_kept_without_the_secrets_of_its_command(tmp_path: Path) -> None:
+    outboxes = Outboxes(tmp_path / "outbox")
+    place = outboxes.handed_out(TREE, b"order", b"prompt")
+    place.report.write_bytes(b'{"reason": "sk-canary"}')
+    secrets = (Secret(b"sk-canary", b"[KEY]"),)
+    command = Command(argv=("true",), cwd=TREE, secrets=secrets)
+    outboxes.taken_back(place, tmp_path / "report.json", command)
+    assert (tmp_path / "report.json").read_bytes() == b'{"reason": "[KEY]"}'
+    assert not place.report.exists()
 
 
 def test_two_sessions_never_have_the_same(tmp_path: Path) -> None:

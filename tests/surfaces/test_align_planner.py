@@ -274,9 +274,10 @@ def test_ctrl_c_leaves_a_planner_that_hangs_and_nothing_of_it(folder: Path) -> N
 
 
 def test_a_backend_that_is_not_there_is_no_reason_to_stop(folder: Path) -> None:
-    write(folder, ".runner/config.toml", '[agents.planner]\nbackend = "claude"\n')
+    named = '[agents.planner]\nbackend = "claude"\ncommand = ["/nowhere/claude"]\n'
+    write(folder, ".runner/config.toml", named)
     with OnATerminal(folder, "align") as terminal:
-        terminal.expect("There is no planner: the claude backend is not there yet.")
+        terminal.expect("There is no planner: /nowhere/claude is not found, or not executable")
         terminal.expect("Five things have to be agreed on")
         terminal.type(CTRL_C, end="")
         assert terminal.ended() == 10

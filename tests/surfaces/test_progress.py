@@ -18,11 +18,12 @@ from dwindle.kernel.events import (
     AttemptFailed,
     Event,
     Replanned,
+    RunEnded,
     RunStarted,
     TreeAtom,
     TreeEdit,
 )
-from dwindle.kernel.model import AtomId, Limits, RunStatus
+from dwindle.kernel.model import AtomId, Limits, RunStatus, StopCode
 from dwindle.surfaces.progress import Lines, Progress, sentence
 from dwindle.testing.small_plans import plan_from
 
@@ -88,6 +89,12 @@ def test_what_happened_to_a_tree_is_a_line(event: Event, says: str) -> None:
 
 
 @pytest.mark.slow
+def test_why_a_run_ended_is_told_to_the_end() -> None:
+    reason = f"it is not logged in: {'so it says, ' * 20}; log in"
+    ended = RunEnded(code=StopCode.AGENT_UNAVAILABLE, reason=reason)
+    assert sentence(ended) == f"the run ends, agent_unavailable: {reason}"
+
+
 def test_a_pipe_gets_plain_lines(tmp_path: Path) -> None:
     ended = dwindle(project(tmp_path), "run", TERM="xterm")
     assert (timeless(ended.out.splitlines()), ended.code, ended.err) == (STORY, 0, "")

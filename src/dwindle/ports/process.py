@@ -22,6 +22,15 @@ class Strength(StrEnum):
     """Descendants are hunted down; one that forks fast enough might escape."""
 
 
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A value that a program has to know and that nobody may read in what it prints or leaves."""
+
+    value: bytes = field(repr=False)
+    shown: bytes
+    """What stands in its place."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     argv: tuple[str, ...]
@@ -41,6 +50,14 @@ class Command:
     network: bool = True
     log: Path | None = None
     """Where the combined output goes, within the same bounds."""
+    secrets: tuple[Secret, ...] = ()
+    """Taken out of all that it prints before anybody sees or keeps it; the longest first."""
+
+    def told(self, data: bytes) -> bytes:
+        """The same without the secrets: of what it left in files."""
+        for secret in self.secrets:
+            data = data.replace(secret.value, secret.shown)
+        return data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

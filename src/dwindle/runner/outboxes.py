@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dwindle.ports.agent import Place
+from dwindle.ports.process import Command
 
 REPORT_BYTES = (1 << 20) + 1
 """A longer report is refused; this much of it shows that it was too long."""
@@ -51,10 +52,13 @@ class Outboxes:
         _fill(place, order, prompt)
         return place
 
-    def taken_back(self, place: Place, report: Path) -> None:
-        """Keep the agent's report as `report`, whatever it is; nobody uses the outbox any more."""
+    def taken_back(self, place: Place, report: Path, command: Command | None = None) -> None:
+        """Keep the agent's report as `report`, whatever it is; nobody uses the outbox any more.
+
+        Without the secrets of its command.
+        """
         with suppress(OSError):
-            _keep(place.report, report)
+            _keep(place.report, report, command)
         if _is_as_handed_out(place):
             self._idle.append(place.outbox)
         else:
@@ -86,16 +90,18 @@ def _fill(place: Place, order: bytes, prompt: bytes) -> None:
     write(place.prompt, prompt)
 
 
-def _keep(report: Path, kept: Path) -> None:
+def _keep(report: Path, kept: Path, command: Command | None) -> None:
     """Only a file, and no more of it than could be read."""
     facts = os.lstat(report)
     if not stat.S_ISREG(facts.st_mode):
         return
-    if facts.st_nlink == 1 and facts.st_size <= REPORT_BYTES:
+    has_secrets = command is not None and command.secrets
+    if facts.st_nlink == 1 and facts.st_size <= REPORT_BYTES and not has_secrets:
         os.replace(report, kept)  # noqa: PTH105 - the cheap way, for every session
         return
     with report.open("rb") as file:
-        kept.write_bytes(file.read(REPORT_BYTES))
+        data = file.read(REPORT_BYTES)
+    kept.write_bytes(data if command is None else command.told(data))
 
 
 def _is_as_handed_out(place: Place) -> bool:

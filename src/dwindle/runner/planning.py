@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dwindle.ports.agent import Agent, Place
-from dwindle.ports.process import Containment
+from dwindle.ports.process import Command, Containment
 from dwindle.ports.work import PlanningOrder, Result
 from dwindle.runner.planning_orders import bounded, planning_order_json
 from dwindle.runner.planning_prompt import planning_prompt
@@ -47,7 +47,7 @@ class Planning:
         try:
             return session.conclude(await self.containment.run(command, watch=session.watch))
         finally:
-            _keep(place.report, folder / "report.json")
+            _keep(place.report, folder / "report.json", command)
             shutil.rmtree(place.outbox, ignore_errors=True)
 
 
@@ -65,8 +65,8 @@ def numbered_folder(logs: Path) -> Path:
             return logs / f"{number:04}"
 
 
-def _keep(report: Path, kept: Path) -> None:
+def _keep(report: Path, kept: Path, command: Command) -> None:
     with contextlib.suppress(OSError):
         if report.is_file() and not report.is_symlink():
             with report.open("rb") as file:
-                kept.write_bytes(file.read(REPORT_BYTES))
+                kept.write_bytes(command.told(file.read(REPORT_BYTES)))

@@ -135,14 +135,14 @@ def _agent(chosen: AgentSettings, terms: Terms) -> Agent | None:
                 environment=added,
             )
             _insist(codex.missing())
+            _insist(codex.login_problem, where="codex")
             return codex
 
 
-def _insist(problem: str | None) -> None:
+def _insist(problem: str | None, *, where: str = wiring.SETTINGS_FILE) -> None:
     """What is not there is said before anything begins."""
     if problem is not None:
-        where, code = wiring.SETTINGS_FILE, EXIT_CODES[StopCode.AGENT_UNAVAILABLE]
-        raise Refused(problem, where=where, code=code)
+        raise Refused(problem, where=where, code=EXIT_CODES[StopCode.AGENT_UNAVAILABLE])
 
 
 def program_of(chosen: AgentSettings) -> str:

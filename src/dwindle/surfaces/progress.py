@@ -47,9 +47,11 @@ from dwindle.surfaces.cli.text import counted, one_line
 RULER = 5
 """The same character so often, standing alone, is a line that was drawn."""
 
-
 LONG = 100
 """Seconds from which on a wait is told in minutes."""
+
+LAST_WORDS = 1000
+"""Characters of why a run ended: what a person can do about it often stands at the end."""
 
 
 class Outlet(Protocol):
@@ -202,7 +204,7 @@ def sentence(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each ev
         case Redirected():
             return f"redirected: {_short(event.description)}"
         case RunEnded():
-            return f"the run ends, {event.code}: {_short(event.reason)}"
+            return f"the run ends, {event.code}: {_short(event.reason, LAST_WORDS)}"
     return ""
 
 

@@ -209,3 +209,11 @@ def test_a_missing_program_is_told_with_what_helps(tmp_path: Path) -> None:
         "codex is not found, or not executable; install Codex, or name the path of the program in "
         "the settings"
     )
+
+
+def test_without_a_login_it_need_not_be_asked(tmp_path: Path) -> None:
+    nobody = CodexAgent(program="codex", ours={"HOME": str(tmp_path)})
+    assert nobody.login_problem == "no login was found; run `codex login`, or set CODEX_API_KEY"
+    # Named in `[sandbox] env`, for example.
+    added = CodexAgent(program="codex", ours={}, environment={"CODEX_API_KEY": "sk-canary"})
+    assert added.login_problem is None

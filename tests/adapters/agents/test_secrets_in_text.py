@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import json
+
 from dwindle.adapters.agents.secrets_in_text import Secrets
+from dwindle.ports.process import Secret
 
 VARIABLES = {
     "KEY": "sk-canary-1",
@@ -35,6 +38,18 @@ def test_of_an_address_only_the_login_is_secret() -> None:
 def test_a_login_without_a_password_is_secret_too() -> None:
     secrets = Secrets({"PROXY": "http://long-token@proxy"}, secret=(), addresses=("PROXY",))
     assert secrets.out_of("long-token@proxy") == "[PROXY]@proxy"
+
+
+def test_in_json_a_secret_may_look_different() -> None:
+    secrets = Secrets({"KEY": 'a"b\\cde'}, secret=("KEY",))
+    assert secrets.out_of(json.dumps({"said": 'a"b\\cde'})) == '{"said": "[KEY]"}'
+
+
+def test_whoever_keeps_what_a_program_prints_is_told() -> None:
+    assert Secrets(VARIABLES, secret=("KEY", "LONGER")).of_command() == (
+        Secret(b"sk-canary-123", b"[LONGER]"),
+        Secret(b"sk-canary-1", b"[KEY]"),
+    )
 
 
 def test_a_word_is_no_secret() -> None:

@@ -157,6 +157,7 @@ class ClaudeSession:
             writable=(*((place.workspace,) if works else ()), place.outbox, *writable),
             readable=(*program.needs, *guarded),
             network=agent.network,
+            secrets=agent.secrets.of_command(),
         )
 
     def watch(self, line: bytes) -> str | None:

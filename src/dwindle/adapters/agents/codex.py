@@ -25,7 +25,13 @@ from typing import Final
 from dwindle.adapters.agents.codex_home import KEYS, Home, home, stored_secrets
 from dwindle.adapters.agents.codex_outcome import Session, report_of
 from dwindle.adapters.agents.codex_prices import price_of
-from dwindle.adapters.agents.codex_program import PACKAGE, Program, located, sandbox_problem
+from dwindle.adapters.agents.codex_program import (
+    LOG_IN,
+    PACKAGE,
+    Program,
+    located,
+    sandbox_problem,
+)
 from dwindle.adapters.agents.codex_stream import CodexStream
 from dwindle.adapters.agents.report_schema import report_schema, strict
 from dwindle.adapters.agents.secrets_in_text import Secrets
@@ -88,6 +94,11 @@ class CodexAgent:
         if self.located.problem or not self.own_sandbox:
             return self.located.problem or None
         return sandbox_problem(self.located) or None
+
+    @property
+    def login_problem(self) -> str | None:
+        """Without a login it would ask, be turned away, and ask again for a long time."""
+        return None if self.home.login else LOG_IN
 
     @cached_property
     def located(self) -> Program:
@@ -170,6 +181,7 @@ class CodexSession:
             writable=(*((place.workspace,) if works else ()), place.outbox, folder),
             readable=(*agent.located.needs, *agent.home.guarded),
             network=agent.network,
+            secrets=agent.secrets().of_command(),
         )
 
     def watch(self, line: bytes) -> str | None:

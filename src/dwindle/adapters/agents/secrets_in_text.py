@@ -7,9 +7,12 @@ stands in its place wherever we pass its words on.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Final
 from urllib.parse import urlsplit
+
+from dwindle.ports.process import Secret
 
 SHORTEST: Final = 5
 """A shorter value is a word, and no secret."""
@@ -27,8 +30,15 @@ class Secrets:
     ) -> None:
         """`addresses` are URLs: only a name and password in front of the host is secret in them."""
         found = dict(_pairs(variables, secret, addresses))
+        # Programs tell in JSON, where quotes and backslashes look different.
+        inside = {json.dumps(value, ensure_ascii=False)[1:-1]: found[value] for value in found}
+        found = {**inside, **found}
         # The longest first: one may be the beginning of another.
         self._values = tuple(sorted(found.items(), key=lambda pair: -len(pair[0])))
+
+    def of_command(self) -> tuple[Secret, ...]:
+        """For whoever keeps what the program prints."""
+        return tuple(Secret(_bytes(value), f"[{name}]".encode()) for value, name in self._values)
 
     def out_of(self, text: str) -> str:
         for value, name in self._values:
@@ -37,8 +47,12 @@ class Secrets:
 
     def out_of_bytes(self, data: bytes) -> bytes:
         for value, name in self._values:
-            data = data.replace(value.encode("utf-8", "surrogateescape"), f"[{name}]".encode())
+            data = data.replace(_bytes(value), f"[{name}]".encode())
         return data
+
+
+def _bytes(value: str) -> bytes:
+    return value.encode("utf-8", "surrogateescape")
 
 
 def _pairs(

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dwindle.ports.process import Captured
+from dwindle.adapters.containment.mask import Mask
+from dwindle.ports.process import Captured, Secret
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash
@@ -161,7 +162,10 @@ class Log:
 
 
 class Output:
-    """Everything one program prints: both streams, the log, and whoever watches stdout."""
+    """Everything one program prints: both streams, the log, and whoever watches stdout.
+
+    None of them gets to see a secret.
+    """
 
     def __init__(
         self,
@@ -170,19 +174,32 @@ class Output:
         log: Path | None,
         watch: Callable[[bytes], str | None] | None,
         loop: asyncio.AbstractEventLoop,
+        secrets: Sequence[Secret] = (),
     ) -> None:
+        self._out, self._err = Mask(secrets), Mask(secrets)
         self.stdout = HeadAndTail(limit)
         self.stderr = HeadAndTail(limit)
         self._lines = None if watch is None else Lines(watch)
         self._log = None if log is None else Log(log, limit, loop)
 
     def take_stdout(self, data: bytes) -> str | None:
+        return self._keep_stdout(self._out.add(data))
+
+    def take_stderr(self, data: bytes) -> None:
+        self._keep_stderr(self._err.add(data))
+
+    def take_rest(self) -> str | None:
+        """What was held back, because it might have become a secret; no more comes."""
+        self._keep_stderr(self._err.end())
+        return self._keep_stdout(self._out.end())
+
+    def _keep_stdout(self, data: bytes) -> str | None:
         self.stdout.add(data)
         if self._log is not None:
             self._log.add(data)
         return None if self._lines is None else self._lines.add(data)
 
-    def take_stderr(self, data: bytes) -> None:
+    def _keep_stderr(self, data: bytes) -> None:
         self.stderr.add(data)
         if self._log is not None:
             self._log.add(data)
@@ -195,5 +212,7 @@ class Output:
         self._lines = None
 
     def close(self) -> None:
+        self.unwatch()
+        self.take_rest()  # of a session that was cancelled
         if self._log is not None:
             self._log.close()

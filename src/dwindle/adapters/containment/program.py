@@ -49,7 +49,13 @@ async def run_program(command: Command, watch: Watch | None, tether: Tether) -> 
         if not command.argv:
             return Ended(error="there is no program to run")
         try:
-            output = Output(limit=command.output_bytes, log=command.log, watch=watch, loop=loop)
+            output = Output(
+                limit=command.output_bytes,
+                log=command.log,
+                watch=watch,
+                loop=loop,
+                secrets=command.secrets,
+            )
         except OSError as problem:
             return Ended(error=f"the log cannot be written: {_sentence(problem)}")
         with closing(output):
@@ -168,6 +174,7 @@ class _Program:
             raise cancelled
         for reader in self._readers:
             reader.drain()
+        self._listen(self._output.take_rest)
         if not (self._said or self._mistake or self._timed_out):
             self._listen(self._output.end)
         if self._mistake is not None:
