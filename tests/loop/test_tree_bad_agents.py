@@ -177,6 +177,16 @@ def test_a_timeout_ends_the_run_with_everything_committed(
     )  # and it can be taken up again
 
 
+def test_an_agent_that_overruns_its_own_shorter_time_has_failed_once(tmp_path: Path) -> None:
+    """Only the time of the whole iteration ends a run."""
+    story = one(tmp_path, did(wrote(a_txt="a\n"), ran("sleep 60")), works("b"))
+    story.settings("agents", f"{story.config['agents']}\ntimeout_seconds = 1")
+
+    assert story.run() == ended("a execute guard=skipped", *PASSED, **A, b_txt="b\n")
+    assert story.meta(1)["timed_out"] is False
+    assert story.meta(1)["failure"] == "it was still at work after 1 s and was ended"
+
+
 def test_background_processes_end_with_the_session(tmp_path: Path, token: str) -> None:
     loop = f"sh -c 'trap \"\" TERM HUP; while :; do echo x >> late.txt; sleep 0.05; done' {token}"
     line = f"(setsid {loop} >/dev/null 2>&1 &); (nohup {loop} >/dev/null 2>&1 &)"

@@ -267,6 +267,8 @@ def test_the_settings_are_put_back_without_a_sandbox(tmp_path: Path) -> None:
     assert story.run("--no-sandbox") == GOOD_IN_THE_END
     assert reasons(story) == ["the settings were changed"]
     assert (story.folder / ".runner/config.toml").read_bytes() == before
+    kept = (story.logs(1) / "config.refused.toml").read_text("utf-8")
+    assert kept == "[limits]\nmax_nodes = 9\n"
 
 
 def test_the_settings_are_out_of_reach_in_the_sandbox(tmp_path: Path) -> None:

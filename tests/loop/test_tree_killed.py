@@ -172,3 +172,28 @@ def test_what_an_agent_left_is_not_read_before_it_is_set_aside(
 
     assert story.run("--no-sandbox") == DONE, story.said
     assert story.kept_files("unfinished")["a.txt"] == "half\n"
+
+
+def test_what_was_committed_after_a_kill_is_set_aside_too_and_that_is_said(tmp_path: Path) -> None:
+    story = TreeStory(tmp_path).leaves("a").node("a", did({"write": {"x": ""}}, {"sleep": 60}))
+    running = story.going()
+    try:
+        assert until((story.folder / "x").exists)
+    finally:
+        running.kill()
+        running.wait()
+    base = story.git("rev-parse", "HEAD")
+    story.git("add", "--all")
+    story.git("commit", "--quiet", "--message=found after a kill")
+    story.node("a", works("a")).played()
+
+    said = story.called("run")
+
+    assert said.code == 0, said
+    words = "an iteration was cut short; what it left is kept at "
+    line = next(line for line in said.err.splitlines() if words in line)
+    assert line.endswith(f"/unfinished, with the commits made since {base[:12]}"), said
+    assert story.git("log", "-2", "--format=%s", story.kept()["unfinished"]).splitlines() == [
+        "unfinished: set aside",
+        "found after a kill",
+    ]

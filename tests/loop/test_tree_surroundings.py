@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.loop.tree_story import (
     until,
     works,
 )
+from tests.surfaces.command import dwindle, write
 
 from dwindle.kernel.events import Event, IterationCommitted
 from dwindle.kernel.model import Plan
@@ -144,6 +146,19 @@ def test_a_tree_that_is_not_valid_is_refused_and_nothing_is_changed(tmp_path: Pa
     assert everything(story) == before
 
 
+def test_a_tree_that_is_done_is_no_beginning_of_a_run(tmp_path: Path) -> None:
+    story = two(tmp_path)
+    assert story.run() == BOTH_DONE
+    story.git("switch", "--quiet", "main")
+    story.git("merge", "--quiet", BRANCH)
+    before = everything(story)
+
+    said = story.called("run")
+
+    assert (said.code, "every node of the tree has passed already" in said.err) == (2, True), said
+    assert everything(story) == before
+
+
 def test_a_tree_that_git_ignores_is_refused(tmp_path: Path) -> None:
     """Nothing of it would be on the branch, and a kill would lose it."""
     story = two(tmp_path).having({".gitignore": ".runner/\n"}).prepared()
@@ -220,6 +235,35 @@ def test_a_person_may_change_the_tree_between_runs(tmp_path: Path) -> None:
     assert story.git("log", "-2", "--format=%s").splitlines() == [
         f"chore(loop): run {RUN} iter 0003 node b execute guard=pass",
         f"chore(loop): run {RUN} iter 0002 node c execute guard=pass",
+    ]
+
+
+def test_what_a_person_commits_after_a_run_that_ended_at_once_is_theirs(tmp_path: Path) -> None:
+    """No agent was at work, so there is nothing to go back from."""
+    story = two(tmp_path).settings("limits", "max_iterations = 1")
+    assert (story.run().code, story.run().code) == (21, 21)
+    justfile = story.folder / "justfile"
+    justfile.rename(story.folder / "Justfile.off")
+    story.git("add", "--all")
+    story.git("commit", "--quiet", "--message=no guard")
+    assert story.called("run").code == 40
+    (story.folder / "Justfile.off").rename(justfile)
+    assert story.called("run").code == 2  # not before it is committed
+    config = story.folder / ".runner/config.toml"
+    config.write_text(
+        config.read_text("utf-8").replace("iterations = 1", "iterations = 2"), "utf-8"
+    )
+    story.git("add", "--all")
+    story.git("commit", "--quiet", "--message=a guard, and one iteration more")
+
+    said = story.called("run")
+
+    assert (said.code, story.kept()) == (0, {}), said
+    assert story.git("log", "--reverse", "--format=%s", "main..").splitlines() == [
+        f"chore(loop): run {RUN} iter 0001 node a execute guard=pass",
+        "no guard",
+        "a guard, and one iteration more",
+        f"chore(loop): run {RUN} iter 0002 node b execute guard=pass",
     ]
 
 
@@ -302,3 +346,44 @@ def test_another_branch_is_checked_out_meanwhile(
     assert story.iterations() == ONE_DONE.iterations
     story.git("switch", "--quiet", BRANCH)
     assert story.run() == BOTH_DONE
+
+
+def test_what_an_agent_left_when_git_failed_is_set_aside_by_the_next_run(tmp_path: Path) -> None:
+    """Git says no when the agent has ended, and before anything of it is judged."""
+    story = two(tmp_path)
+    fails = 'case " $* " in *" status "*) test ! -e a.txt || exit 128 ;; esac'
+    write(tmp_path, "bin/git", f'#!/bin/sh\n{fails}\nPATH="{PATH}" exec git "$@"\n')
+    (tmp_path / "bin/git").chmod(0o755)
+
+    said = story.prepared().called("run", "--run-id", RUN, PATH=f"{tmp_path / 'bin'}:{PATH}")
+
+    assert (said.code, story.git("status", "--porcelain")) == (43, "?? a.txt"), said
+    assert story.run() == replace(BOTH_DONE, kept=("unfinished",))
+    assert story.kept_files("unfinished") == {"a.txt": "a\n"}
+
+
+def test_a_log_that_cannot_be_written_ends_the_run_and_costs_nothing(tmp_path: Path) -> None:
+    story = two(tmp_path).prepared()
+    in_the_way = write(story.folder, f".runner/iterations/{RUN}", "no folder")
+    story.git("config", "core.excludesFile", str(write(tmp_path, "ignored", ".runner/iterations")))
+
+    said = story.called("run", "--run-id", RUN)
+
+    assert (said.code, f"{RUN}/0001: could not write: Not a directory" in said.err) == (43, True)
+    in_the_way.unlink()
+    assert story.run() == BOTH_DONE
+
+
+def test_a_tree_that_was_removed_from_a_linked_work_tree_is_still_that_of_a_run(
+    tmp_path: Path,
+) -> None:
+    story = two(tmp_path)
+    story.run(command="step")
+    story.git("switch", "--quiet", "main")
+    linked = tmp_path / "linked"
+    story.git("worktree", "add", "--quiet", str(linked), BRANCH)
+    (linked / ".runner/tree.json").unlink()
+
+    said = dwindle(linked, "run", **story.surroundings)
+
+    assert (said.code, " D .runner/tree.json" in said.err) == (2, True), said

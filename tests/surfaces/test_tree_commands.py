@@ -79,12 +79,12 @@ def test_what_was_planned_too_often(tmp_path: Path) -> None:
         iterated(tmp_path, f"000{number} root decompose skipped")
     lines = dwindle(tmp_path, "explain").out.splitlines()
     assert lines[2:] == [
-        "The run ends, atom_exhausted: root has nothing left to try (without a word on",
-        "why); attempts and planning sessions are used up",
+        "The run ends, atom_exhausted: root has nothing left to try (why is in the logs",
+        "of its iterations); attempts and planning sessions are used up",
         "",
         "root exhausted: root is done",
-        "    the run stops: root has nothing left to try (without a word on why);",
-        "    attempts and planning sessions are used up",
+        "    the run stops: root has nothing left to try (why is in the logs of its",
+        "    iterations); attempts and planning sessions are used up",
     ]
 
 
@@ -163,26 +163,26 @@ def test_what_happens_to_a_tree_is_said_in_sentences() -> None:
 
 
 def test_a_guard_that_could_not_begin(tmp_path: Path) -> None:
-    begun(tmp_path, SPLIT)
+    folder = begun(tmp_path / "inner", SPLIT)
     settings = "set [guard] command in .runner/config.toml"
-    state, what, hint = findings(tmp_path)["guard"]
+    state, what, hint = findings(folder)["guard"]
     assert (state, what, hint) == (
         "wrong",
         "the guard `just ci` cannot run: just is not found",
         f"install it (`pip install rust-just`), or {settings}",
     )
-    state, what, hint = findings(tmp_path, PATH=WITH_JUST)["guard"]
-    assert (state, "no justfile found" in what.lower(), hint) == (
+    write(tmp_path, "justfile", "ci:\n    true\n")  # just would take it, and we do not
+    assert findings(folder, PATH=WITH_JUST)["guard"] == (
         "wrong",
-        True,
+        "the guard `just ci` cannot run: no justfile found in the root of the repository",
         f"write a justfile with a recipe `ci`, or {settings}",
     )
-    write(tmp_path, "justfile", "test:\n    true\n")
-    state, what, hint = findings(tmp_path, PATH=WITH_JUST)["guard"]
+    write(folder, "justfile", "test:\n    true\n")
+    state, what, hint = findings(folder, PATH=WITH_JUST)["guard"]
     assert (state, "recipe `ci`" in what) == ("wrong", True)
-    write(tmp_path, "justfile", "ci:\n    touch ran\n")
-    assert findings(tmp_path, PATH=WITH_JUST)["guard"] == ("ok", "just ci", "")
-    assert not (tmp_path / "ran").exists()
+    write(folder, "justfile", "ci:\n    touch ran\n")
+    assert findings(folder, PATH=WITH_JUST)["guard"] == ("ok", "just ci", "")
+    assert not (folder / "ran").exists()
 
 
 def of_trees(folder: Path) -> dict[str, tuple[str, str, str]]:

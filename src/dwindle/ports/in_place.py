@@ -70,6 +70,15 @@ class InPlace(Protocol):
         """From the first iteration of the run on, or what came after a commit on the branch."""
         ...
 
+    async def hand_over(self, base: str) -> None:
+        """An agent is at work from now on, until its difference is asked for or it is set aside.
+
+        Whoever comes after a kill goes back to the base, whatever was committed since. So this is
+        said when there is an agent, and never for having looked: what a person commits between two
+        runs is theirs.
+        """
+        ...
+
     async def difference(self, base: str) -> Difference:
         """What is there now, compared with a commit; the agent's own commits are folded in."""
         ...

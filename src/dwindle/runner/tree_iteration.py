@@ -45,6 +45,7 @@ from dwindle.runner.tree_prompt import Mode
 OURS: Final = ".runner/"
 TREE: Final = ".runner/tree.json"
 CONFIG: Final = ".runner/config.toml"
+REFUSED_CONFIG: Final = "config.refused.toml"
 LARGEST: Final = 16 << 20
 """Bytes of a file of ours that are read back; the format refuses a longer one."""
 REPORT_BYTES: Final = 1 << 20
@@ -134,7 +135,7 @@ async def iterated(bench: Bench, task: Task, plan: Plan, seen: Mapping[str, None
         raise AgentGone(report, usage)
     crash = report.reason if isinstance(report, NoReport) and report.trouble not in HARMLESS else ""
     after = owned_file.content_of(bench.place.path / TREE, LARGEST)
-    meddled = owned_file.put_back(bench.place.path / CONFIG, config, LARGEST)
+    meddled = _settings_put_back(bench, task, config)
     found = await bench.place.difference(task.base)
     crash = "; ".join(words for words in (crash, robbed, found.trouble) if words)
     paths, aside = found.paths, None
@@ -163,7 +164,7 @@ async def iterated(bench: Bench, task: Task, plan: Plan, seen: Mapping[str, None
     checked = await bench.guard.run(left, task.log.guard)
     verdict = guards.verdict(checked)
     bench.ours.put_back(task.log.folder)
-    owned_file.put_back(bench.place.path / CONFIG, config, LARGEST)
+    _settings_put_back(bench, task, config)
     return replace(came, guard=checked, guarded=verdict, timed_out=checked.timed_out)
 
 
@@ -185,6 +186,16 @@ def _judged(judged: Judged, plan: Plan, task: Task, *, meddled: bool) -> Judged:
     if not problems:
         return judged
     return Judged(content=task.content, problems=tuple(problems))
+
+
+def _settings_put_back(bench: Bench, task: Task, config: bytes | None) -> bool:
+    """Whether they had been changed. It may have been the person: what they wrote is not lost."""
+    path = bench.place.path / CONFIG
+    found = owned_file.content_of(path, LARGEST)
+    changed = owned_file.put_back(path, config, LARGEST)
+    if changed and found is not None:
+        task.log.write(REFUSED_CONFIG, found)
+    return changed
 
 
 def _outside(paths: Sequence[str]) -> bool:
@@ -223,7 +234,9 @@ async def _session(bench: Bench, task: Task) -> tuple[Ended, Result]:
         command,
         timeout_seconds=min(command.timeout_seconds, bench.seconds),
         output_bytes=bench.output_bytes,
-        writable=(path, place.outbox, *bench.writable),
+        writable=tuple(
+            dict.fromkeys((path, place.outbox, *command.writable, *bench.writable)),
+        ),
         readable=(*command.readable, *bench.readable),
         hidden=(*command.hidden, *bench.hidden),
         log=task.log.executor,
@@ -231,10 +244,13 @@ async def _session(bench: Bench, task: Task) -> tuple[Ended, Result]:
     try:
         ended = await bench.containment.run(command, watch=session.watch)
         result = session.conclude(ended)
+        if command.timeout_seconds < bench.seconds:
+            # Of an agent's own, shorter time only its session has run out: that is one that failed.
+            ended = replace(ended, timed_out=False)
         with contextlib.suppress(OSError):
             report = owned_file.content_of(place.report, REPORT_BYTES)
             if report is not None:
-                task.log.write("report.json", report)
+                task.log.write("report.json", command.told(report))
         return ended, result
     finally:
         shutil.rmtree(place.outbox, ignore_errors=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -202,6 +203,7 @@ class TreeLoop:
         self._record(SessionStarted(atom=action.atom, role=role))
         task = self._task(action.atom, mode, base, log)
         try:
+            await bench.place.hand_over(base)
             came = await iterated(bench, task, self.plan, progress.seen)
             self._closing = True
             await whole(self._close(task, came))
@@ -211,7 +213,7 @@ class TreeLoop:
         except AgentGone as gone:
             await whole(self._gone(task, gone))
         except WorkspaceFailed as failure:
-            self._broken(task, failure)
+            await self._broken(task, failure)
         finally:
             self._closing, self._log = False, None
 
@@ -303,11 +305,13 @@ class TreeLoop:
         self._record(StopRequested(reason=gone.report.reason, code=code))
         await self._cut_short(task, Interruption.RATE_LIMIT if limited else Interruption.STOP)
 
-    def _broken(self, task: Task, failure: WorkspaceFailed) -> None:
+    async def _broken(self, task: Task, failure: WorkspaceFailed) -> None:
         """Git said no. What there is stays where it is; the next run sets it aside."""
         self._record(StopRequested(reason=str(failure), code=StopCode.IO_ERROR))
         order = task.order
         if order.atom in self.plan.sessions:
+            with suppress(WorkspaceFailed):
+                await self._bench.place.hand_over(task.base)
             cause = Interruption.STOP
             self._record(SessionInterrupted(atom=order.atom, nonce=order.nonce, cause=cause))
 

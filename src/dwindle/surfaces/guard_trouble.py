@@ -11,6 +11,8 @@ from pathlib import Path
 from dwindle import wiring
 
 PATIENCE = 10.0
+JUSTFILES = ("justfile", ".justfile")
+"""In capital or small letters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,16 @@ def _is_just(program: str) -> bool:
 
 
 def _recipe_trouble(program: str, recipe: str, shown: str, root: Path) -> GuardTrouble | None:
-    """Just knows best whether there is such a recipe; asked to show it, it runs nothing."""
+    """Just knows best whether there is such a recipe; asked to show it, it runs nothing.
+
+    It would also take a justfile from any folder above, which is not what this repository is to be
+    judged by.
+    """
+    hint = f"write a justfile with a recipe `{recipe}`, or set [guard] command in "
+    hint += wiring.SETTINGS_FILE
+    if not any(path.name.lower() in JUSTFILES for path in root.iterdir()):
+        what = f"the guard `{shown}` cannot run: no justfile found in the root of the repository"
+        return GuardTrouble(what=what, hint=hint)
     try:
         asked = subprocess.run(
             [program, "--show", recipe],
@@ -57,8 +68,5 @@ def _recipe_trouble(program: str, recipe: str, shown: str, root: Path) -> GuardT
         said = str(error)
     if said is None:
         return None
-    return GuardTrouble(
-        what=f"the guard `{shown}` cannot run: {' '.join(said.split())}",
-        hint=f"write a justfile with a recipe `{recipe}`, or set [guard] command in "
-        f"{wiring.SETTINGS_FILE}",
-    )
+    what = f"the guard `{shown}` cannot run: {' '.join(said.split())}"
+    return GuardTrouble(what=what, hint=hint)

@@ -7,9 +7,10 @@ a missing guard or agent is the person's to mend and costs no attempt.
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +29,8 @@ from dwindle.kernel.events import RunStarted
 from dwindle.kernel.exit_codes import EXIT_CODES
 from dwindle.kernel.model import Aligned, PlanKind, StopCode
 from dwindle.ports.agent import Agent
+from dwindle.ports.store import StoreFailed
+from dwindle.ports.workspace import WorkspaceFailed
 from dwindle.runner import alignment, owned_file
 from dwindle.runner.belongings import Belongings
 from dwindle.runner.control import SOCKETS, Control
@@ -84,7 +87,7 @@ async def run(start: Path, wish: Wish, progress: Progress) -> Halted:
         raise Refused("there is no tree yet", where=TREE, hint="`dwindle init` makes one")
     with DirectoryLock(root / OURS):
         if not goes_on:
-            _ready(root, wish)
+            _refuse_done(_ready(root, wish).tree)
             _refuse_dirt(await dirt_in(repository))
             await _refuse_ignored(repository)
         place = await GitInPlace.open(repository, run=wish.run_id, here=wish.here, mint=_minted)
@@ -173,8 +176,21 @@ async def _run(
         loop.begin(RunStarted(run_id=place.run, aligned=aligned))
         listening = Control(root / ".runner", loop.asked, event_codec.decode, kind=PlanKind.TREE)
         async with listening:
-            with signals(loop.asked):
+            with signals(loop.asked), _told_of_logs(root / LOGS):
                 return await loop.run(one_iteration=wish.one_iteration)
+
+
+@contextlib.contextmanager
+def _told_of_logs(logs: Path) -> Iterator[None]:
+    """Git and the journal have errors of their own; what is left is a log that cannot be written.
+
+    The run ends as if it had been killed then: whatever is not committed is done again.
+    """
+    try:
+        yield
+    except OSError as error:
+        path = Path(os.fsdecode(error.filename)) if error.filename else logs
+        raise StoreFailed(path, "write", error.errno or 0) from error
 
 
 def _bench(
@@ -239,12 +255,24 @@ def refuse_without_guard(command: tuple[str, ...], root: Path) -> None:
         raise Refused(trouble.what, hint=trouble.hint, code=UNAVAILABLE)
 
 
+def _refuse_done(tree: TreeDocument) -> None:
+    """Nothing would be run, not even the guard; so there is no new run, and no branch for it."""
+    if tree.root.passes:
+        hint = "add open nodes and commit; or remove it, and `dwindle init` for another goal"
+        raise Refused("every node of the tree has passed already", where=TREE, hint=hint)
+
+
 async def _clean(place: GitInPlace, *, unfinished: bool) -> None:
     """Leftovers of an iteration that was cut short are set aside; anything else is a person's."""
     if unfinished or place.begun is not None:
-        ref = await place.set_aside(place.begun or await place.head(), "unfinished")
+        base, moved = place.begun or await place.head(), False
+        with contextlib.suppress(WorkspaceFailed):
+            moved = await place.head() != base
+        ref = await place.set_aside(base, "unfinished")
         if ref is not None:
-            complain(f"dwindle: an iteration was cut short; what it left is kept at {ref}")
+            # An agent without a sandbox can commit, and a person who found its leftovers too.
+            since = f", with the commits made since {base[:12]}" if moved else ""
+            complain(f"dwindle: an iteration was cut short; what it left is kept at {ref}{since}")
     _refuse_dirt(await place.dirt())
 
 

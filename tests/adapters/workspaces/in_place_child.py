@@ -18,6 +18,7 @@ async def main(place: Path, count: int) -> None:
     for number in range(1, count + 1):
         base = await home.head()
         assert await home.dirt() == ()
+        await home.hand_over(base)
         write(place, {f"by/{number % 5}.txt": f"{number}\n", "new.txt": f"{number}\n"})
         if number % 3 == 0:
             await home.set_aside(base, f"A/{number}")

@@ -11,6 +11,7 @@ from tests.adapters.workspaces.in_place_places import (
     BRANCH,
     KEPT,
     at_home,
+    begun,
     in_step,
     status,
     subject,
@@ -304,6 +305,34 @@ async def test_what_is_set_aside_is_kept_and_gone_but_for_what_git_ignores(place
     assert await home.set_aside(base, "unfinished") == f"{KEPT}/unfinished.2"
     write(place, {"again.txt": "x\n"})
     assert await home.set_aside(base, "no de/../x/4") == f"{KEPT}/no_de/_/x/4"
+
+
+@pytest.mark.parametrize("how", ["emptied", "removed", "made a folder"])
+@pytest.mark.parametrize("spared", ["", ".runner/"])
+@story
+async def test_what_was_ignored_stays_whatever_an_agent_does_to_the_rules(
+    place: Path, how: str, spared: str
+) -> None:
+    write(place, {".gitignore": "*.log\ncache/\n", "deep/.gitignore": "own\n"})
+    git(place, "add", ".")
+    git(place, "commit", "--quiet", "--message=rules")
+    mine = {"x.log": "mine\n", "cache/big": "mine\n", "deep/own": "mine\n"}
+    write(place, mine)
+    home, base = await begun(place)
+    before = files_in(place)
+    for rules in (place / ".gitignore", place / "deep/.gitignore"):
+        rules.unlink()
+        if how == "emptied":
+            rules.write_text("", "utf-8")
+        elif how == "made a folder":
+            write(rules, {"file": "x\n"})
+    write(place, {"work.txt": "work\n"})
+    put_away = home.undo(base, spared, "A/1") if spared else home.set_aside(base, "A/1")
+    assert await put_away == f"{KEPT}/A/1"
+    assert (files_in(place), status(place)) == (before, "")
+    kept = files_at(place, f"{KEPT}/A/1")
+    assert {name: kept.get(name) for name in mine} == mine
+    assert refs(place).keys() == {"refs/heads/main", BRANCH, f"{KEPT}/A/1"}
 
 
 @story

@@ -106,6 +106,41 @@ async def test_staying_on_a_branch(place: Path) -> None:
 
 
 @story
+async def test_a_run_that_was_landed_on_a_branch_does_not_go_on_there(place: Path) -> None:
+    home = await at_home(place)
+    await home.commit(await home.head(), subject(1))
+    home.close()
+    git(place, "switch", "--quiet", "--create", "feature")
+    again = await at_home(place, run=None, here=True, minted="02MINTED")
+    assert (again.run, again.branch) == ("02MINTED", "feature")
+    assert (await again.history()).done == ()
+    again.close()
+
+
+@story
+async def test_a_run_that_was_killed_on_a_branch_before_its_first_commit(place: Path) -> None:
+    git(place, "switch", "--quiet", "--create", "feature")
+    home = await at_home(place, run=None, here=True)
+    base = await home.head()
+    await home.hand_over(base)
+    write(place, {"x.txt": "x\n"})
+    home.close()
+    again = await at_home(place, run=None, here=True, minted="02MINTED")
+    assert (again.run, again.begun) == ("01MINTED", base)
+    again.close()
+    # Not where somebody has gone on meanwhile, and not where the run has a branch of its own.
+    git(place, "branch", "runner/01MINTED")
+    another = await at_home(place, run=None, here=True, minted="02MINTED")
+    assert (another.run, another.begun) == ("02MINTED", None)
+    another.close()
+    git(place, "branch", "--delete", "--force", "runner/01MINTED")
+    git(place, "commit", "--quiet", "--allow-empty", "--message=by hand")
+    another = await at_home(place, run=None, here=True, minted="03MINTED")
+    assert (another.run, another.begun) == ("03MINTED", None)
+    another.close()
+
+
+@story
 async def test_nobody_stays_on_main_or_nowhere(place: Path) -> None:
     for name in ("main", "master"):
         git(place, "branch", "--force", "--move", name)

@@ -185,6 +185,7 @@ async def test_after_a_kill_it_is_known_where_an_agent_with_commits_of_its_own_b
     assert home.begun is None
     base = await home.head()
     assert await home.dirt() == ()
+    await home.hand_over(base)
     write(place, {"x.txt": "x\n"})
     git(place, "add", ".")
     git(place, "commit", "--quiet", "--message=by the agent")

@@ -112,3 +112,38 @@ async def test_a_commit_of_a_person_on_the_branch_is_replayed_or_nothing_is(plac
     with pytest.raises(WorkspaceFailed, match=r"not of this run, does not replay: notes\.txt"):
         await again.rebuild([AtomId("A1")])
     assert refs(place) == before
+
+
+@story
+async def test_what_was_taken_off_is_put_back(place: Path) -> None:
+    """After a crash between the rebuild and its record: the last one, and the work of all."""
+    workspace = await opened(place)
+    for number in range(1, 12):  # 10 comes after 9
+        await add(workspace, "A1", {"a1.txt": f"{number}\n"}, number)
+        await workspace.rebuild([AtomId("A1")])
+    await add(workspace, "A1", {"a1.txt": "done\n"}, 12)
+    await add(workspace, "A2", {"a2.txt": "2\n"}, 13)
+    old = await workspace.tip()
+    await workspace.rebuild([AtomId("A1")])
+
+    assert await workspace.restore([AtomId("A1")])
+
+    assert (await workspace.tip(), git(place, "rev-parse", BRANCH)) == (old, old)
+    assert files_in(place / ".runner/worktrees/integration-01RUN") == FILES | {
+        "a1.txt": "done\n",
+        "a2.txt": "2\n",
+    }
+
+
+@story
+async def test_nothing_is_put_back_over_what_came_since(place: Path) -> None:
+    workspace = await opened(place)
+    assert not await workspace.restore([AtomId("A1")])
+    await add(workspace, "A1", {"a1.txt": "1\n"})
+    await workspace.rebuild([AtomId("A1")])
+    tip = await add(workspace, "A2", {"a2.txt": "2\n"}, 2)
+
+    assert not await workspace.restore([AtomId("A1")])
+    assert not await workspace.restore([AtomId("A9")])
+
+    assert await workspace.tip() == tip

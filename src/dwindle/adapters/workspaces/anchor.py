@@ -8,7 +8,6 @@ and refs is put back as well, and named.
 from __future__ import annotations
 
 import os
-import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,12 +16,10 @@ from dwindle.adapters.workspaces.attempts import keep_as
 from dwindle.adapters.workspaces.git import DURABLE, Git
 from dwindle.adapters.workspaces.message import attempts_of
 from dwindle.adapters.workspaces.repository import Repository
-from dwindle.adapters.workspaces.standing import operation_files
+from dwindle.adapters.workspaces.standing import COMMIT, NOTE, handed_over, operation_files
 from dwindle.adapters.workspaces.tree import remove
 from dwindle.adapters.workspaces.vigil import Vigil
 from dwindle.ports.workspace import WorkspaceFailed
-
-_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,7 +54,7 @@ class Anchor:
 
     @property
     def _note(self) -> Path:
-        return self._admin / "dwindle-in-place-begun"
+        return self._admin / NOTE
 
     def hand_over(self, base: str) -> None:
         """An agent may be at work from now on, until `settle`; after a kill, `begun` tells."""
@@ -65,11 +62,8 @@ class Anchor:
 
     def begun(self) -> str | None:
         """The commit that an agent was given, if nobody has settled what it left."""
-        with suppress(OSError, UnicodeDecodeError):
-            run, _, base = self._note.read_text("ascii").strip().partition(" ")
-            if run == self.run and _COMMIT.fullmatch(base):
-                return base
-        return None
+        run, base = handed_over(self._admin)
+        return base if run == self.run else None
 
     # --- HEAD and the branch --------------------------------------------------------------------
 
@@ -83,7 +77,7 @@ class Anchor:
         """Where the branch is, if that can be told without asking git."""
         with suppress(OSError):
             text = os.fsdecode((self.repository.common / self.ref).read_bytes()).strip()
-            return text if _COMMIT.fullmatch(text) else ""
+            return text if COMMIT.fullmatch(text) else ""
         return ""
 
     async def settle(self, base: str) -> None:
@@ -164,4 +158,4 @@ class Anchor:
 
     async def _commit(self, name: str) -> str:
         said = await self._git.ask("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-        return said.text if not said.code and _COMMIT.fullmatch(said.text) else ""
+        return said.text if not said.code and COMMIT.fullmatch(said.text) else ""

@@ -66,6 +66,24 @@ class Branch:
         await self._move(f"create {kept} {old}\nupdate {self.ref} {tip} {old}\n", tip)
         return lost
 
+    async def restore(self, atoms: Sequence[AtomId]) -> bool:
+        """Undo the last rebuild that took these atoms off, if nothing else has come since."""
+        texts = {commit.text for commit in await self.commits()}
+        for tip in await self._kept_tips():
+            commits = await history(self.repository.git, self.start, tip)
+            had = {commit.atom for commit in commits}
+            if had.issuperset(atoms) and texts.issubset(commit.text for commit in commits):
+                kept, old = await self._free_ref(), self.tip
+                await self._move(f"create {kept} {old}\nupdate {self.ref} {tip} {old}\n", tip)
+                return True
+        return False
+
+    async def _kept_tips(self) -> list[str]:
+        """What the branch was before each rebuild, the latest first."""
+        prefix = f"{attempts_of(self.run)}branch/"
+        words = ("for-each-ref", "--sort=-version:refname", "--format=%(objectname)", prefix)
+        return (await self.repository.git.tell(*words)).text.splitlines()
+
     async def put_back(self, found: str | None) -> None:
         """Undo a move by somebody else; what they moved it to is kept."""
         git = self.repository.git

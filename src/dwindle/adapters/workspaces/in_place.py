@@ -43,8 +43,9 @@ _PEOPLE = tuple(
 )
 """Who commits, and when: the only variables of the surroundings that git of ours gets to see."""
 
-_ROUNDS = 3
+_ROUNDS = 6
 """Putting a `.gitignore` back can bring files to light that it hid; and those hold others."""
+_RULES = ".gitignore"
 
 
 class GitInPlace:
@@ -106,7 +107,7 @@ class GitInPlace:
 
     @of_the_world
     async def dirt(self) -> tuple[str, ...]:
-        """As `git status --porcelain` puts it. From here on, an agent may be at work."""
+        """As `git status --porcelain` puts it."""
         at = self._footing.anchor.head()
         if at != f"ref: {self._footing.anchor.ref}":
             where = at.removeprefix("ref:").strip() or "nothing"
@@ -117,8 +118,6 @@ class GitInPlace:
         found = (await self._footing.status(head)).lines
         known = {line[3:] for line in found}
         staged = await self._footing.staged(head)
-        if not found and not staged:
-            self._footing.anchor.hand_over(head)
         return (*found, *(f"M  {path}" for path in staged if path not in known))
 
     @of_the_world
@@ -145,6 +144,10 @@ class GitInPlace:
         return await self._footing.git.beginning(most, *words, "--no-renames", base, commit)
 
     # --- changing -------------------------------------------------------------------------------
+
+    @of_the_world
+    async def hand_over(self, base: str) -> None:
+        self._footing.anchor.hand_over(base)
 
     @of_the_world
     async def commit(self, base: str, message: str) -> str:
@@ -194,10 +197,14 @@ class GitInPlace:
         await put_back(here.git, here.place, base, paths)
 
     async def _put_away(self, base: str, name: str, spared: str) -> str | None:
-        """Keep what differs, but for what is in a folder, and make it as in the base."""
+        """Keep what differs, but for what is in a folder, and make it as in the base.
+
+        What was ignored is the person's, even if an agent took it out of a `.gitignore`. So the
+        rules are put back before anything else is, and what they hide then stays.
+        """
         here = self._footing
         await here.anchor.settle(base)
-        first, before = None, None
+        first, before, kept = None, None, set[str]()
         for _ in range(_ROUNDS):
             taken = await here.take_in(base)
             paths = [path for path in taken.captured.paths if not _is_in(path, spared)]
@@ -206,8 +213,16 @@ class GitInPlace:
             if not news or paths == before:  # the same again: it is not ours to remove
                 break
             before = paths
-            ref = await self._keep(base, name, taken.captured.notes)
-            first = first or ref
+            if first is None or not kept.issuperset(paths):
+                ref = await self._keep(base, name, taken.captured.notes)
+                first = first or ref
+                kept.update(paths)
+            rules = _rules_in(paths)
+            if rules:
+                await put_back(here.git, here.place, base, rules)
+                here.place.capture.unlink(missing_ok=True)
+                here.anchor.lead = here.anchor.lead if spared else ""
+                continue
             await here.clear(base, replace(taken, unfit=unfit))
             await self._reset(await self._grafted(base, spared) if spared else base, paths)
             here.anchor.lead = here.anchor.lead if spared else ""
@@ -252,6 +267,13 @@ class GitInPlace:
 
 def _is_in(path: str, folder: str) -> bool:
     return bool(folder) and (path == folder or path.startswith(f"{folder}/"))
+
+
+def _rules_in(paths: Sequence[str]) -> list[str]:
+    """Where the files stand, or should, that say what is ignored."""
+    parts = (path.split("/") for path in paths)
+    found = ("/".join(one[: one.index(_RULES) + 1]) for one in parts if _RULES in one)
+    return list(dict.fromkeys(found))
 
 
 def _is_folder(path: Path) -> bool:

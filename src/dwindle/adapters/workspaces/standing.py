@@ -8,16 +8,20 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dwindle.adapters.workspaces.git import DURABLE, Git
+from dwindle.adapters.workspaces.git import DURABLE, Git, Said
 from dwindle.adapters.workspaces.message import branch_of
 from dwindle.adapters.workspaces.repository import MADE_BY_US, Repository
 from dwindle.ports.iteration import Iteration
 from dwindle.ports.workspace import WorkspaceFailed
 
 RUN = re.compile(r"[0-9A-Z]{1,64}")
+COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+NOTE = "dwindle-in-place-begun"
+"""Beside git's own files while an agent is at work: its run, and where it began."""
 _HEADS = "refs/heads/"
 _RUNNER = f"{_HEADS}runner/"
 _GUARDED = ("main", "master")
@@ -57,6 +61,15 @@ class Standing:
     ref: str
     made: bool
     """Whether the branch was made just now."""
+
+
+def handed_over(admin: Path) -> tuple[str, str]:
+    """The run of an agent whose work nobody has settled, and the commit that it was given."""
+    with suppress(OSError, UnicodeDecodeError):
+        run, _, base = (admin / NOTE).read_text("ascii").strip().partition(" ")
+        if RUN.fullmatch(run) and COMMIT.fullmatch(base):
+            return run, base
+    return "", ""
 
 
 def selective(git: Git) -> Git:
@@ -104,10 +117,23 @@ async def _stay(
     words = ("log", "--first-parent", "-z", f"-{LOOK_BACK}", "--format=%s", "HEAD")
     subjects = (await repository.git.tell(*words)).lines
     last = next((found for one in subjects if (found := Iteration.of(one))), None)
+    if last is not None and (await _asked_for(repository.git, branch_of(last.run))).code == 0:
+        last = None  # that run has a branch of its own, and was landed on this one
     if last is not None and run not in (None, last.run):
         what = f"{name} has iterations of run {last.run}, not of {run}"
         raise WorkspaceFailed(what, f"go to another branch, or leave out {run}")
+    if last is None and run is None:
+        run = await _cut_short(repository)
     return Standing(run=last.run if last else run or mint(), ref=ref, made=False)
+
+
+async def _cut_short(repository: Repository) -> str | None:
+    """A run whose runner was killed here before its first commit; no commit tells of it."""
+    run, base = handed_over(repository.git.git_dir)
+    if not run or base != await repository.head():
+        return None
+    has_its_own = (await _asked_for(repository.git, branch_of(run))).code == 0
+    return None if has_its_own else run
 
 
 async def _go(repository: Repository, run: str | None, mint: Callable[[], str]) -> Standing:
@@ -115,7 +141,7 @@ async def _go(repository: Repository, run: str | None, mint: Callable[[], str]) 
     run = run or mint()
     ref = branch_of(run)
     name = ref.removeprefix(_HEADS)
-    known = await git.ask("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
+    known = await _asked_for(git, ref)
     if known.code:
         head = await repository.head()
         await git.tell("update-ref", "-m", "dwindle: a new run", ref, head, "0" * len(head))
@@ -127,6 +153,11 @@ async def _go(repository: Repository, run: str | None, mint: Callable[[], str]) 
         raise WorkspaceFailed(what, ", ".join(dirt[:10]))
     await git.tell("switch", "--quiet", "--no-guess", name)
     return Standing(run=run, ref=ref, made=False)
+
+
+async def _asked_for(git: Git, ref: str) -> Said:
+    """The commit that a ref leads to; a code other than 0 where there is none."""
+    return await git.ask("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
 
 
 async def dirt_in(repository: Repository) -> tuple[str, ...]:

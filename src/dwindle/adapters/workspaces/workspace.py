@@ -286,6 +286,12 @@ class GitWorkspace:
 
         return await asyncio.shield(move())
 
+    @of_the_world
+    async def restore(self, atoms: Sequence[AtomId]) -> bool:
+        """Put the work of these atoms back: it was taken off, and that was never recorded."""
+        async with self._moving:
+            return await self._branch.restore(atoms)
+
     async def land(self, onto: str | None = None) -> Landed:
         return await land(self._repository, self._branch.run, onto)
 

@@ -48,9 +48,11 @@ COMMANDS = (
         "run",
         "Run the plan: until the base case holds, or for a reason to stop.",
         (
-            "Agents work in trees of their own; your checkout is not touched. The result is\n"
-            "on the branch runner/<run>. Ends with 0 when the checks hold, else with the\n"
-            "code of the reason (docs/kernel.md). Run again after a stop, it goes on."
+            "Agents of a graph work in trees of their own; your checkout is not touched.\n"
+            "Those of a tree work in your checkout, which has to be clean and is switched to\n"
+            "the branch of the run. The result is on the branch runner/<run>. Ends with 0\n"
+            "when the checks hold, else with the code of the reason (docs/kernel.md). Run\n"
+            "again after a stop, it goes on."
         ),
         ("dwindle run", "dwindle run --no-sandbox"),
     ),

@@ -18,6 +18,7 @@ from dwindle.surfaces import running
 from dwindle.surfaces.cli.output import USAGE, complain
 from dwindle.surfaces.cli.problem_list import problem_lines
 from dwindle.surfaces.cli.text import one_line
+from dwindle.surfaces.committed import ask_git
 from dwindle.surfaces.plan_files import plans_of, repository, the_plan
 from dwindle.surfaces.progress import Progress
 from dwindle.surfaces.refusal import Refused
@@ -99,11 +100,14 @@ def _kind(wanted: PlanKind | None) -> PlanKind:
 
 
 def _is_on_a_run() -> bool:
-    head = Path(repository(".") or ".", ".git", "HEAD")
-    try:
-        return not _any_plan() and head.read_bytes().startswith(b"ref: refs/heads/runner/")
-    except OSError:
+    root = repository(".")
+    if root is None or _any_plan():
         return False
+    try:
+        said = ask_git(Path(root), "symbolic-ref", "--quiet", "HEAD").stdout
+    except Refused:
+        return False
+    return said.startswith(b"refs/heads/runner/")
 
 
 def _any_plan() -> bool:
