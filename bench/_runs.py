@@ -165,6 +165,11 @@ class Ran:
     plan: Plan
 
 
+def _plan_and_body(content: bytes) -> tuple[Plan | None, bytes]:
+    found = graph_plan.decode(content)
+    return found.plan, found.body
+
+
 async def ran(root: Path, plan: Plan, cast: Cast) -> Ran:
     """Run a plan to its end below `root`; a run that does not complete ends the benchmark."""
     ledger = _ledger(root, plan)
@@ -182,7 +187,7 @@ async def ran(root: Path, plan: Plan, cast: Cast) -> Ran:
     )
     path = root / "plan.md"
     aside = root / "plan-as-found.md"
-    watch = FileWatch(path, ledger, lambda content: graph_plan.decode(content).plan, aside)
+    watch = FileWatch(path, ledger, _plan_and_body, aside)
     told = Told()
     crew = Crew(sessions, lambda: ledger.plan)
     loop = Loop(ledger, crew, cast.workspace, clock, told, file=watch)

@@ -49,7 +49,7 @@ STORY = {"story": "s", "given": {"plan": "A1"}, "news": [{"Waited": {}}], "then"
         ({"news": [{"Waits": {}}]}, "case: news 1: Waits is no event"),
         (
             {"news": [{"Waited": {"why": "?"}}]},
-            "case: news 1: ['why'] is none of at, elapsed, note",
+            "case: news 1: ['why'] is none of at, elapsed, note, atom, seconds",
         ),
         (
             {"news": [{"AttemptFailed": {"atom": "A1", "reason": "r"}}]},

@@ -12,10 +12,12 @@ from dwindle.kernel.decide import decide, overlapping
 from dwindle.kernel.events import (
     AtomResolved,
     AttemptFailed,
+    RedirectRequested,
     RunEnded,
     RunStarted,
     SessionInterrupted,
     StopRequested,
+    Waited,
 )
 from dwindle.kernel.events import Interruption as Cause
 from dwindle.kernel.exit_codes import EXIT_CODES
@@ -55,6 +57,21 @@ def test_whatever_is_asked_for_is_what_the_run_ends_with(code: StopCode) -> None
     assert decide(ended) == Decision(plan=ended, stop=stop, because="so it is")
     again = after(ended, RunStarted())
     assert again.control == Control(status=RunStatus.RUNNING, revision=3)
+
+
+def test_a_pause_ends_what_runs_also_when_time_is_up() -> None:
+    late = after(running("A1", max_wall_seconds=10), started("A1"), Waited(elapsed=11))
+    assert decide(late).actions == ()  # a session that runs may end
+    paused = after(late, RedirectRequested())
+    why = "a redirect is under way"
+    assert decide(paused) == Decision(
+        plan=paused,
+        actions=(Kill(atom=A1, nonce=1, because=why),),
+        because=f"{why}: nothing starts",
+    )
+    quiet = after(paused, SessionInterrupted(atom=A1, nonce=1, cause=Cause.STOP))
+    reason = "10 s of running are spent (max_wall_seconds)"
+    assert decide(quiet).stop == Stop(code=StopCode.BUDGET_TIME, reason=reason)
 
 
 def test_every_stop_code_has_an_exit_code_of_its_own() -> None:

@@ -35,7 +35,7 @@ async def told(
     async def loop() -> None:
         while True:
             news = await asked.get()
-            heard.append(news.event)
+            heard.extend((news.event, *news.also))
             news.answer(refusal)
 
     listening = asyncio.create_task(loop())
@@ -96,27 +96,37 @@ def test_whoever_pauses_and_goes_ends_the_run(
     assert isinstance(heard[1], StopRequested)
 
 
-def test_events_of_a_list_come_together_and_each_must_be_one_that_may_be_asked(
-    tmp_path: Path,
-) -> None:
+def test_a_list_is_one_change_and_of_redirects_only(tmp_path: Path) -> None:
     change = Redirected(
         type=CorrectionType.CONSTRAINT_CHANGE,
         edits=(SetLimit(name="max_atoms", value=9),),
         description="room",
     )
-    wanted: tuple[Event, ...] = (change, RedirectRequested(active=False))
+    lists: list[tuple[Event, ...]] = [
+        (change, change),
+        (change, Waited()),
+        (change, RedirectRequested(active=False)),
+        (StopRequested(reason="n"), change),
+    ]
 
-    def speak() -> tuple[object, object]:
+    def speak() -> list[object]:
         there = Line.to(tmp_path)
         assert there is not None
-        both = there.ask(*map(event_codec.encode, wanted))
-        mixed = there.ask(event_codec.encode(change), event_codec.encode(Waited()))
+        answers: list[object] = [there.ask(*map(event_codec.encode, one)) for one in lists]
+        answers.append(there.ask(b"[]"))
         there.close()
-        return both, mixed
+        return answers
 
     said, heard = asyncio.run(told(tmp_path, speak))
-    assert said == ({"ok": True, "why": ""}, {"ok": False, "why": "nobody may ask for Waited"})
-    assert heard == list(wanted)
+    together = {"ok": False, "why": "only redirects may be asked for together"}
+    assert said == [
+        {"ok": True, "why": ""},
+        {"ok": False, "why": "nobody may ask for Waited"},
+        together,
+        together,
+        {"ok": False, "why": "not a request: the list is empty"},
+    ]
+    assert heard == [change, change]
 
 
 @pytest.mark.parametrize(

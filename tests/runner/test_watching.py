@@ -37,7 +37,7 @@ class Story:
         self.watch = FileWatch(
             self.path,
             self.ledger,
-            lambda content: decode(content).plan,
+            lambda content: (decode(content).plan, decode(content).body),
             self.aside,
             pause=self.pause,
             clock=self.clock,
@@ -94,6 +94,7 @@ def test_a_reason_without_a_request_asks_for_nothing(story: Story) -> None:
     [
         ("do it", "do something else", "the plan file was changed while the run held it"),
         ("status: running", "status: completed", "the plan file was changed while the run held it"),
+        ("# Prompt", "# Prompt\n\nA note.", "the plan file was changed while the run held it"),
         ("objective:", "objctive:", "the plan file was changed and is not valid any more"),
     ],
 )

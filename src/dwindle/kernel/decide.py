@@ -86,7 +86,8 @@ def _asked(plan: Plan) -> Decision | None:
     if control.redirect_requested:
         why = "a redirect is under way"
         paused = Decision(plan=plan, actions=_kill_all(plan, why), because=f"{why}: nothing starts")
-        return _out_of_time(plan) or paused
+        # Whoever pauses does not wait until running sessions have ended, also at the end of time.
+        return paused if plan.sessions else _out_of_time(plan) or paused
     return None
 
 
@@ -335,7 +336,9 @@ def _backjump(plan: Plan, step: branches.BackjumpRung) -> Backjump:
 
 
 def _given_up(plan: Plan, step: branches.LastRung) -> str:
-    evidence = "without a word on why"
+    # A tree that was taken up again has no trail: it is remembered by its commits and its logs.
+    in_logs = plan.kind is PlanKind.TREE
+    evidence = "why is in the logs of its iterations" if in_logs else "without a word on why"
     for entry in reversed(plan.trail):
         if entry.type is TrailType.FAILURE and entry.atom == step.atom:
             evidence = f"last: {entry.reason}"

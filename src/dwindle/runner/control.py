@@ -1,10 +1,10 @@
 """How people reach a running loop: a socket beside the plan's lock.
 
-A line is an event in the journal's form, or a list of such; the answer is a line of JSON and comes
-when the request is on record. Events of a list are taken one after the other, and nothing is begun
-between them. That the run has ended is seen from its lock, which is let go then. The socket is
-addressed through its folder's descriptor, because the path of a socket may be 107 bytes long and
-that of a repository longer.
+A line is an event in the journal's form, or a list of redirects that are one change; the answer is
+a line of JSON and comes when the request is on record. A change is taken as a whole or not at all,
+and nothing is begun in the middle of it. That the run has ended is seen from its lock, which is let
+go then. The socket is addressed through its folder's descriptor, because the path of a socket may
+be 107 bytes long and that of a repository longer.
 """
 
 from __future__ import annotations
@@ -115,23 +115,27 @@ class Control:
         for event in events:
             if not isinstance(event, MAY_BE_ASKED):
                 return {"ok": False, "why": f"nobody may ask for {type(event).__name__}"}
-        # All of them at once, so that the loop finds the next when it is done with one.
-        refusals = await asyncio.gather(*(self._put(event) for event in events))
-        for event, refusal in zip(events, refusals, strict=True):
-            if refusal is None and isinstance(event, (Redirected, RedirectRequested)):
-                holds = isinstance(event, RedirectRequested) and event.active
-                self._pause.holder = me if holds else None
-        first = next((refusal for refusal in refusals if refusal is not None), None)
-        return {"ok": first is None, "why": str(first or "")}
+        event, *rest = events
+        also = tuple(one for one in rest if isinstance(one, Redirected))
+        if rest and (len(also) < len(rest) or not isinstance(event, Redirected)):
+            return {"ok": False, "why": "only redirects may be asked for together"}
+        refusal = await self._put(event, also)
+        if refusal is None and isinstance(event, (Redirected, RedirectRequested)):
+            holds = isinstance(event, RedirectRequested) and event.active
+            self._pause.holder = me if holds else None
+        return {"ok": refusal is None, "why": str(refusal or "")}
 
     def _decoded(self, line: bytes) -> tuple[Event, ...]:
         if not line.startswith(b"["):
             return (self._decode(line),)
-        return tuple(self._decode(json.dumps(one).encode()) for one in json.loads(line))
+        events = tuple(self._decode(json.dumps(one).encode()) for one in json.loads(line))
+        if not events:
+            raise ValueError("the list is empty")
+        return events
 
-    async def _put(self, event: Event) -> IllegalEvent | None:
+    async def _put(self, event: Event, also: tuple[Redirected, ...] = ()) -> IllegalEvent | None:
         done: asyncio.Future[IllegalEvent | None] = asyncio.get_running_loop().create_future()
-        await self._asked.put(News(event=event, may_be_refused=True, done=done))
+        await self._asked.put(News(event=event, also=also, may_be_refused=True, done=done))
         return await done
 
 

@@ -9,7 +9,7 @@ made. Whatever a session that failed or was ended had made is set aside before i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -25,6 +25,7 @@ from dwindle.kernel.events import (
     Event,
     Interruption,
     ProbeEnded,
+    Redirected,
     SessionInterrupted,
     StopRequested,
     Usage,
@@ -71,6 +72,8 @@ class News:
     """Something that happened, and how to tell its sender that it is on record."""
 
     event: Event
+    also: tuple[Redirected, ...] = ()
+    """Further redirects of the same change: all are taken, or none."""
     may_be_refused: bool = False
     done: asyncio.Future[IllegalEvent | None] | None = None
 
@@ -138,7 +141,7 @@ class Crew:
 
     # --- tasks -----------------------------------------------------------------------------------
 
-    def _run(self, atom: AtomId, session: Awaitable[None]) -> None:
+    def _run(self, atom: AtomId, session: Coroutine[None, None, None]) -> None:
         async def to_the_end() -> None:
             try:
                 await session
@@ -153,6 +156,7 @@ class Crew:
         task = self._tasks[atom] = asyncio.create_task(to_the_end())
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
+        task.add_done_callback(lambda _: session.close())  # it may have been ended before it began
 
     async def _send(self, event: Event) -> IllegalEvent | None:
         """Hand an event to the loop and wait until it is on record."""

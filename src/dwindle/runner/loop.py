@@ -60,7 +60,7 @@ from dwindle.kernel.model import ROOT, AtomId, Plan, Role, RunStatus, StopCode
 from dwindle.kernel.pace import begins_iteration
 from dwindle.kernel.shape import subtree
 from dwindle.ports.clock import Clock
-from dwindle.ports.workspace import Workspace
+from dwindle.ports.workspace import Workspace, WorkspaceFailed
 from dwindle.runner.crew import Crew, News
 from dwindle.runner.ledger import Ledger
 from dwindle.runner.redirecting import redirect
@@ -157,9 +157,17 @@ class Loop:
             # All at once: saving what one of them has made must not let the others run on.
             await self._crew.end(kills)
         changed = False
-        for action in decision.actions:
-            changed = await self._do(action) or changed
+        try:
+            for action in decision.actions:
+                changed = await self._do(action) or changed
+        except WorkspaceFailed as failure:
+            self._give_up(failure)
+            return True
         return changed
+
+    def _give_up(self, failure: WorkspaceFailed) -> None:
+        """Git said no to what we did ourselves: nothing would get better by going on."""
+        self._record(StopRequested(reason=str(failure), code=StopCode.IO_ERROR))
 
     async def _do(self, action: Action) -> bool:
         match action:
@@ -233,21 +241,20 @@ class Loop:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._patience()):
                     news = await self.asked.get()
-            self._ledger.save_when_due()
             self._look_at_file()
+            self._ledger.save_when_due()
         else:
             news = self.asked.get_nowait()
         if news is not None:
             await self._take(news)
-            while isinstance(news.event, Redirected) and not self.asked.empty():
-                news = self.asked.get_nowait()  # one change may come in several redirects
-                await self._take(news)
         elif self._clock.monotonic() - self._last >= self._until_waited():
             self._record(Waited())
 
     def _look_at_file(self) -> None:
+        """Always before a save, which would write over what somebody asked for in the file."""
         for event in self._file.look() if self._file is not None else ():
-            if not self.plan.control.stop_requested:
+            control = self.plan.control
+            if control.status is RunStatus.RUNNING and not control.stop_requested:
                 self._record(event)
 
     def _patience(self) -> float:
@@ -268,11 +275,13 @@ class Loop:
         try:
             if isinstance(news.event, Redirected):
                 self._settle()
-                await redirect(
-                    self.plan, news.event, self._workspace, self._crew.end_all, self._record
-                )
+                events = (news.event, *news.also)
+                await redirect(self.plan, events, self._workspace, self._crew.end_all, self._record)
             else:
                 self._record(news.event)
+        except WorkspaceFailed as failure:  # of a redirect, which has ended the sessions already
+            self._give_up(failure)
+            self._owed.append(partial(news.answer, IllegalEvent(news.event, str(failure))))
         except IllegalEvent as refusal:
             if isinstance(news.event, (Decomposed, AlternativesProposed)):
                 event = news.event
@@ -290,17 +299,20 @@ class Loop:
 
     # --- recording -------------------------------------------------------------------------------
 
-    def _record(self, event: Event) -> None:
+    def _record(self, event: Event) -> Plan:
         now = self._clock.monotonic()
         running = self.plan.control.status is RunStatus.RUNNING
         stamped = replace(
             event, at=self._clock.now(), elapsed=round(now - self._last, 3) if running else 0.0
         )
         self._last = now
-        self._owed.append(partial(self._watch, self._ledger.note(stamped), stamped))
+        plan = self._ledger.note(stamped)
+        self._owed.append(partial(self._watch, plan, stamped))
+        return plan
 
     def _settle(self) -> None:
         """Make everything noted safe, then do what had to wait for that."""
+        self._look_at_file()
         self._ledger.commit()
         owed, self._owed = self._owed, []
         for pay in owed:

@@ -1,13 +1,14 @@
 """Changing direction: the same for a loop that runs and for a plan at rest.
 
 The kernel is asked first, on the plan as it is; what it refuses costs nothing and ends nothing.
+One change may take several redirects: they are tried together, and taken or refused together.
 Only then are sessions ended, and commits of atoms that are to be done again taken off the branch.
-What did not survive that is reopened with them, in the one event that is recorded.
+What did not survive that is reopened with them, in the event that is recorded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from dwindle.kernel.events import Redirected
@@ -31,15 +32,19 @@ def undone(before: Plan, after: Plan) -> tuple[AtomId, ...]:
 
 async def redirect(
     plan: Plan,
-    event: Redirected,
+    events: Sequence[Redirected],
     workspace: Workspace,
     quiet: Callable[[], Awaitable[None]],
-    record: Callable[[Redirected], None],
+    record: Callable[[Redirected], Plan],
 ) -> None:
-    """Do it; IllegalEvent before anything was touched."""
-    drops = undone(plan, preview(plan, event))
+    """Do them all; IllegalEvent before anything was touched. `record` returns the plan after it."""
+    tried = plan
+    for event in events:
+        tried = preview(tried, event)
     await quiet()
-    lost: tuple[AtomId, ...] = ()
-    if drops:
-        lost = tuple(a for a in await workspace.rebuild(drops) if a not in drops)
-    record(replace(event, unreplayed=lost))
+    for event in events:
+        drops = undone(plan, preview(plan, event))
+        lost: tuple[AtomId, ...] = ()
+        if drops:
+            lost = tuple(a for a in await workspace.rebuild(drops) if a not in drops)
+        plan = record(replace(event, unreplayed=lost))

@@ -87,7 +87,7 @@ class Sessions:
         try:
             return session.conclude(await self.containment.run(command, watch=session.watch))
         finally:
-            self.outboxes.taken_back(place, folder / "report.json")
+            self.outboxes.taken_back(place, folder / "report.json", command)
 
     async def evidence_of(
         self, plan: Plan, order: WorkOrder, iteration: int, lease: Lease, report: WorkerReport

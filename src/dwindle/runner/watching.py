@@ -3,8 +3,8 @@
 Other tools ask for things by setting flags in the file: that is part of its contract, and honoured.
 A pause that was asked for like that has nobody at the other end; if nobody comes to redirect, the
 run ends with the flag set.
-Any other change behind the back of a running loop is tampering: the change is kept aside, the file
-is put back, and the run ends.
+Any other change behind the back of a running loop, of the text for people too, is tampering: what
+was found is kept aside, the file is put back, and the run ends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from dwindle.runner.ledger import Ledger
 EVERY = 0.5
 """Seconds between two looks."""
 
-Read = Callable[[bytes], Plan | None]
+Read = Callable[[bytes], tuple[Plan | None, bytes]]
+"""The plan in a file, if it is valid, and the text below it, which is for people."""
 
 
 class FileWatch:
@@ -46,6 +47,8 @@ class FileWatch:
         self._clock = clock
         self._paused_at: float | None = None
         self._seen: tuple[int, int, int] | None = None
+        self._ours = b""
+        """The file as we last found it untouched."""
 
     def look(self) -> tuple[Event, ...]:
         """What the file asks for since the last look; usually nothing, for the price of a stat."""
@@ -73,11 +76,12 @@ class FileWatch:
             return self._tampered(b"", "the plan file is gone or cannot be read")
         self._seen = stamp
         if self._ledger.is_ours(content):
+            self._ours = content
             return ()
         return self._judged(content)
 
     def _judged(self, content: bytes) -> tuple[Event, ...]:
-        found, ours = self._read(content), self._ledger.saved
+        (found, body), ours = self._read(content), self._ledger.saved
         if found is None:
             return self._tampered(content, "the plan file was changed and is not valid any more")
         asked = found.control
@@ -87,7 +91,7 @@ class FileWatch:
             stop_reason=ours.control.stop_reason,
             redirect_requested=ours.control.redirect_requested,
         )
-        if replace(found, control=same) != ours:
+        if replace(found, control=same) != ours or body != self._read(self._ours)[1]:
             return self._tampered(content, "the plan file was changed while the run held it")
         self._ledger.put_back()
         if asked.stop_requested and not ours.control.stop_requested:

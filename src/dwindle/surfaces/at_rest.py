@@ -22,12 +22,19 @@ from dwindle.runner.ledger import Ledger
 from dwindle.runner.redirecting import preview, redirect
 from dwindle.surfaces.cli.problem_list import Unsound
 from dwindle.surfaces.plan_place import JOURNALS, PLAN_FILE
+from dwindle.surfaces.refusal import Refused
 from dwindle.surfaces.running import SystemClock, Wish, pinned, run_id_of
 from dwindle.surfaces.taken_up import ledger_of
 
+MEANWHILE = "the plan has gone on since it was shown"
+"""An edit may carry the whole graph: on another plan it would undo what nobody meant to undo."""
 
-async def redirect_at_rest(start: Path, events: Sequence[Redirected]) -> Plan:
-    """Raises IllegalEvent, Locked, and what `Ledger.recover` raises; then nothing was changed."""
+
+async def redirect_at_rest(start: Path, events: Sequence[Redirected], shown: Plan) -> Plan:
+    """Change the plan that was shown to the person; Refused if it is not that one any more.
+
+    Raises IllegalEvent, Locked, and what `Ledger.recover` raises; then nothing was changed.
+    """
     repository = await find(start)
     root = repository.checkout
     file = DurableFile(RealDisk(), root / PLAN_FILE)
@@ -41,6 +48,8 @@ async def redirect_at_rest(start: Path, events: Sequence[Redirected]) -> Plan:
         writer = graph_plan.decode(data).writer()
         ledger = ledger_of(root / JOURNALS, file, writer, loaded.plan, run_id)
         try:
+            if ledger.plan != shown:
+                raise Refused(MEANWHILE, where=PLAN_FILE, hint="look at it, and say it again")
             return await recorded(repository, ledger, run_id, events)
         finally:
             ledger.close()
@@ -66,12 +75,11 @@ async def recorded(
     async def quiet() -> None:
         """Nothing runs."""
 
-    def note(event: Redirected) -> None:
-        ledger.note(replace(event, at=clock.now()))
+    def note(event: Redirected) -> Plan:
+        return ledger.note(replace(event, at=clock.now()))
 
     try:
-        for event in events:
-            await redirect(ledger.plan, event, workspace, quiet, note)
+        await redirect(ledger.plan, events, workspace, quiet, note)
         ledger.commit()
     finally:
         workspace.close()

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -21,9 +22,10 @@ from dwindle.adapters.journals.jsonl import path_of, read_journal
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import Event, Redirected, RedirectRequested
 from dwindle.kernel.model import Plan
+from dwindle.kernel.transitions import apply
 from dwindle.runner.control import Line
-from dwindle.runner.ledger import EditedByHand, digest
-from dwindle.surfaces.at_rest import redirect_at_rest
+from dwindle.runner.ledger import EditedByHand, digest, refold
+from dwindle.surfaces.at_rest import MEANWHILE, redirect_at_rest
 from dwindle.surfaces.cli.problem_list import Unsound
 from dwindle.surfaces.plan_place import JOURNALS, PLAN_FILE
 from dwindle.surfaces.refusal import Refused
@@ -88,7 +90,7 @@ class Resting:
 
     def apply(self, events: Sequence[Redirected]) -> str:
         try:
-            asyncio.run(redirect_at_rest(self._root, events))
+            asyncio.run(redirect_at_rest(self._root, events, self.plan))
         except IllegalEvent as refusal:
             raise Refused(refused_because(refusal)) from None
         except EditedByHand as error:
@@ -115,6 +117,7 @@ class Paused:
     """A run that listens, held up."""
 
     def __init__(self, root: Path, line: Line) -> None:
+        self._root = root
         self._line = line
         ask(line, RedirectRequested())
         self._is_held = True
@@ -125,6 +128,9 @@ class Paused:
             raise
 
     def apply(self, events: Sequence[Redirected]) -> str:
+        if not _is_as_shown(self.plan, _read(self._root)):
+            hint = "somebody else has let the run go on; look at it, and say it again"
+            raise Refused(MEANWHILE, hint=hint)
         ask(self._line, *events)
         self._is_held = False
         return "redirected; the run goes on"
@@ -156,6 +162,12 @@ def ask(line: Line, *events: Event) -> None:
         raise Refused(str(answer.get("why", "")).removeprefix("Redirected: "))
 
 
+def _is_as_shown(shown: Plan, now: Plan) -> bool:
+    """Is the run paused, as it was? Only time may have passed, and late reports been counted."""
+    same = replace(now, control=shown.control, spent=shown.spent, pace=shown.pace)
+    return now.control.redirect_requested and same == shown
+
+
 def _read(root: Path) -> Plan:
     loaded = wiring.load_graph((root / PLAN_FILE).read_bytes())
     if loaded.plan is None:
@@ -172,13 +184,18 @@ def plan_of(root: Path) -> Plan:
     data = path.read_bytes()
     loaded = wiring.load_graph(data)
     run_id = loaded.plan.control.run_id if loaded.plan is not None else None
+    journal = None
     if run_id is not None and path_of(root / JOURNALS, run_id).is_file():
-        known = read_journal(RealDisk(), root / JOURNALS, run_id).versions
-        if digest(data) not in known:
-            raise Refused(str(EditedByHand(digest(data), known)), where=PLAN_FILE, hint=ADOPT)
+        journal = read_journal(RealDisk(), root / JOURNALS, run_id)
+        if digest(data) not in journal.versions:
+            edited = EditedByHand(digest(data), journal.versions)
+            raise Refused(str(edited), where=PLAN_FILE, hint=ADOPT)
     if loaded.plan is None:
         raise Unsound(PLAN_FILE, loaded.problems)
-    return loaded.plan
+    if journal is None:
+        return loaded.plan
+    # A runner that was killed may have recorded more than the file has.
+    return refold(loaded.plan, journal.events(loaded.plan.control.revision), apply)
 
 
 def refused_because(refusal: IllegalEvent) -> str:

@@ -27,7 +27,15 @@ from dwindle.adapters.journals import event_codec
 from dwindle.adapters.workspaces.ground import GitGround
 from dwindle.adapters.workspaces.repository import Repository, find
 from dwindle.adapters.workspaces.workspace import GitWorkspace
-from dwindle.kernel.events import Event, ProbeEnded, Redirected, RunStarted, StopRequested
+from dwindle.kernel.events import (
+    AtomResolved,
+    Event,
+    ProbeEnded,
+    Redirected,
+    RunStarted,
+    StopRequested,
+)
+from dwindle.kernel.graph import view
 from dwindle.kernel.model import Aligned, AtomId, Plan, PlanKind, RunStatus, Status
 from dwindle.kernel.problem import Problem
 from dwindle.ports.workspace import WorkspaceFailed
@@ -142,6 +150,7 @@ async def _run(  # noqa: PLR0913, PLR0917 - what a run is put together from
     )
     try:
         await workspace.recover({s.number: a for a, s in plan.sessions.items()})
+        await _with_acknowledged(workspace, ledger)
         await _without_unacknowledged(workspace, plan)
         root = repository.checkout
         clock = SystemClock()
@@ -179,7 +188,7 @@ async def _run(  # noqa: PLR0913, PLR0917 - what a run is put together from
         watch = FileWatch(
             root / PLAN_FILE,
             ledger,
-            lambda content: graph_plan.decode(content).plan,
+            _plan_and_body,
             root / LOGS / run_id / "plan-as-found.md",
             pause=pause,
         )
@@ -200,6 +209,11 @@ async def _run(  # noqa: PLR0913, PLR0917 - what a run is put together from
         workspace.close()
 
 
+def _plan_and_body(content: bytes) -> tuple[Plan | None, bytes]:
+    found = graph_plan.decode(content)
+    return found.plan, found.body
+
+
 async def pinned(repository: Repository, plan: Plan) -> Aligned:
     """A file that nobody aligned is pinned at its first run."""
     ground = GitGround(repository)
@@ -209,6 +223,21 @@ async def pinned(repository: Repository, plan: Plan) -> Aligned:
     pins = tuple(pins_of(plan.objective, await ground.tracked(commit)))
     print(f"dwindle: this plan was not aligned; pinned at {commit[:12]}", file=sys.stderr)
     return Aligned(commit=commit, pins=pins)
+
+
+async def _with_acknowledged(workspace: GitWorkspace, ledger: Ledger) -> None:
+    """Work that was taken off the branch by a change of plan that was never written is put back."""
+    plan, on_branch = ledger.plan, {atom for atom, _ in await workspace.integrated()}
+    missing = [
+        name
+        for name, atom in plan.atoms.items()
+        if atom.status is Status.RESOLVED and name in view(plan).live and name not in on_branch
+    ]
+    if missing:  # what nobody worked on, such as a parent, has nothing to be missed
+        worked = {event.atom for event in ledger.history() if isinstance(event, AtomResolved)}
+        missing = [name for name in missing if name in worked]
+    if missing:
+        await workspace.restore(missing)
 
 
 async def _without_unacknowledged(workspace: GitWorkspace, plan: Plan) -> None:

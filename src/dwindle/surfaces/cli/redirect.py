@@ -141,6 +141,8 @@ def redirect(  # noqa: PLR0913 - one for each edit
         raise Refused(
             "one way at a time", hint="say it by options, in words, with --edit, or with --adopt"
         )
+    if not add_atom and (depends_on or under or choice_of):
+        raise Refused("--depends-on, --under and --choice-of say where an --add-atom belongs")
     console = Console()
     terminal = console if console.can_ask and (edit or not yes) else None
     wish = Wish(edits=edits, words=" ".join(words), edit=edit, adopt=adopt, why=why, yes=yes)

@@ -29,9 +29,12 @@ def stop(*, reason: str = "", plan: PlanKind | None = None) -> int:
     root = Path(repository(str(Path.cwd())) or Path.cwd())
     kinds = tuple(PlanKind) if plan is None else (plan,)
     wanted = event_codec.encode(StopRequested(reason=reason or "stopped by hand"))
-    asked = [kind for kind in kinds if _asked(root / ".runner", kind, wanted)]
-    if not asked:
-        raise Refused("no run is listening here", hint="`dwindle status` says where it stands")
+    began = time.monotonic()
+    while not (asked := [kind for kind in kinds if _asked(root / ".runner", kind, wanted)]):
+        # A run that is just beginning has its plan already, and does not listen yet.
+        if time.monotonic() - began >= PATIENCE or not any(_is_held(root, kind) for kind in kinds):
+            raise Refused("no run is listening here", hint="`dwindle status` says where it stands")
+        time.sleep(0.05)
     began = time.monotonic()
     while time.monotonic() - began < PATIENCE:
         try:
@@ -41,6 +44,17 @@ def stop(*, reason: str = "", plan: PlanKind | None = None) -> int:
         except Locked:
             time.sleep(0.02)
     raise Refused("the run has not ended yet", hint="`dwindle status` says where it stands")
+
+
+def _is_held(root: Path, kind: PlanKind) -> bool:
+    """Whether somebody has the plan."""
+    folder = (root / PLAN_FILES[kind]).parent
+    try:
+        if folder.is_dir():
+            DirectoryLock(folder).release()
+    except Locked:
+        return True
+    return False
 
 
 def _asked(folder: Path, kind: PlanKind, wanted: bytes) -> bool:

@@ -1,0 +1,274 @@
+"""The loop with people at its door: requests that come at an awkward moment, and in the file."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.runner.story import FIRST_PLAN
+
+from dwindle.adapters.agents.command import CommandAgent
+from dwindle.adapters.checks.mechanical import MechanicalChecks
+from dwindle.adapters.disk import DurableFile, RealDisk
+from dwindle.adapters.formats import graph_plan
+from dwindle.adapters.formats.graph_plan import GraphWriter
+from dwindle.adapters.journals.jsonl import JsonlJournal
+from dwindle.kernel.actions import Stop
+from dwindle.kernel.errors import IllegalEvent
+from dwindle.kernel.events import (
+    AddAtom,
+    Event,
+    NewAtom,
+    OverrideBinding,
+    Redirected,
+    RemoveAtom,
+    RunStarted,
+    SessionStarted,
+    SetLimit,
+    StopRequested,
+)
+from dwindle.kernel.model import (
+    Aligned,
+    Atom,
+    AtomId,
+    Binding,
+    CorrectionType,
+    Plan,
+    Role,
+    Status,
+    StopCode,
+)
+from dwindle.ports.workspace import WorkspaceFailed
+from dwindle.runner.crew import Crew, News
+from dwindle.runner.evidence import Rules
+from dwindle.runner.ledger import Ledger, Store, digest
+from dwindle.runner.loop import Halted, Loop
+from dwindle.runner.outboxes import Outboxes
+from dwindle.runner.sessions import Sessions
+from dwindle.runner.watching import FileWatch
+from dwindle.surfaces.running import SystemClock
+from dwindle.testing.bare_process import BareProcess
+from dwindle.testing.workspaces import MemoryWorkspace
+
+BODY = b"\n# Prompt\n"
+FOREVER = ("sleep", "60")
+PATIENCE = 20.0
+"""Seconds that a story may wait for something."""
+
+
+class Stubborn(MemoryWorkspace):
+    """A branch from which nothing can be taken."""
+
+    async def rebuild(self, without: Sequence[AtomId]) -> tuple[AtomId, ...]:
+        raise WorkspaceFailed(f"{', '.join(without)} cannot be taken off")
+
+
+class Rig:
+    """A run with agents that sleep, in a folder."""
+
+    def __init__(self, root: Path, plan: Plan = FIRST_PLAN) -> None:
+        self.path = root / "plan.md"
+        writer = GraphWriter(BODY)
+        self.path.write_bytes(writer.encode(plan))
+        file = DurableFile(RealDisk(), self.path)
+        versions = (digest(file.read()),)
+        journal = JsonlJournal.create(
+            RealDisk(), root / "journal", "01RUN", after=0, versions=versions
+        )
+        self.ledger = Ledger(plan, Store(journal=journal, file=file, writer=writer))
+        containment = BareProcess()
+        workspace = Stubborn(folder=root)
+        clock = SystemClock()
+        sessions = Sessions(
+            workspace=workspace,
+            containment=containment,
+            checks=MechanicalChecks(containment),
+            agents={Role.WORKER: CommandAgent(argv=FOREVER)},
+            clock=clock,
+            logs=root / "logs",
+            outboxes=Outboxes(root / "outbox"),
+            rules=Rules(),
+        )
+        self.told: list[Event] = []
+        self.started = asyncio.Event()
+        watch = FileWatch(
+            self.path,
+            self.ledger,
+            lambda content: (graph_plan.decode(content).plan, graph_plan.decode(content).body),
+            root / "as-found.md",
+        )
+        crew = Crew(sessions, lambda: self.ledger.plan)
+        self.loop = Loop(self.ledger, crew, workspace, clock, self._hear, file=watch)
+        self.loop.begin(RunStarted(run_id="01RUN", aligned=Aligned(commit="0" * 40)))
+
+    @property
+    def plan(self) -> Plan:
+        return self.ledger.plan
+
+    def _hear(self, _plan: Plan, event: Event) -> None:
+        self.told.append(event)
+        if isinstance(event, SessionStarted):
+            self.started.set()
+
+    def kinds(self) -> list[str]:
+        return [type(event).__name__ for event in self.told]
+
+
+def asked(rig: Rig, *events: Event) -> asyncio.Future[IllegalEvent | None]:
+    done: asyncio.Future[IllegalEvent | None] = asyncio.get_running_loop().create_future()
+    first, *rest = events
+    also = tuple(event for event in rest if isinstance(event, Redirected))
+    rig.loop.asked.put_nowait(News(event=first, also=also, may_be_refused=True, done=done))
+    return done
+
+
+def test_a_session_that_is_ended_before_it_began_leaves_no_trace(tmp_path: Path) -> None:
+    async def story() -> list[str]:
+        rig = Rig(tmp_path)
+        asked(rig, StopRequested(reason="now"))  # before the first decision
+        async with asyncio.timeout(PATIENCE):
+            await rig.loop.run()
+        return rig.kinds()
+
+    with warnings.catch_warnings(record=True) as complaints:
+        warnings.simplefilter("always")
+        happened = asyncio.run(story())
+        gc.collect()
+
+    assert happened == [
+        "RunStarted",
+        "SessionStarted",
+        "StopRequested",
+        "SessionInterrupted",
+        "RunEnded",
+    ]
+    assert [str(one.message) for one in complaints] == []
+
+
+def test_a_flag_in_the_file_is_heard_before_the_file_is_written_over(tmp_path: Path) -> None:
+    """The start of a session waits to be saved when somebody sets the flag."""
+
+    async def story() -> Halted:
+        rig = Rig(tmp_path)
+        running = asyncio.create_task(rig.loop.run())
+        await asyncio.wait_for(rig.started.wait(), PATIENCE)
+        text = rig.path.read_text("utf-8")
+        assert "in_flight" not in text
+        rig.path.write_text(text.replace("stop_requested: false", "stop_requested: true"), "utf-8")
+        async with asyncio.timeout(PATIENCE):
+            return await running
+
+    halted = asyncio.run(story())
+    assert halted.stop == Stop(
+        code=StopCode.STOPPED_BY_USER, reason="stop_requested was set in the plan file"
+    )
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_change_of_several_redirects_is_refused_as_a_whole(
+    tmp_path: Path, order: tuple[int, int]
+) -> None:
+    """Whichever of them cannot be had; and nobody who is at work notices."""
+    wanted = (
+        Redirected(
+            type=CorrectionType.CONSTRAINT_CHANGE,
+            edits=(SetLimit(name="max_iterations", value=40),),
+            description="more room",
+        ),
+        Redirected(
+            type=CorrectionType.DAG_ADJUSTMENT,
+            edits=(RemoveAtom(atom=AtomId("A9")),),
+            description="less work",
+        ),
+    )
+
+    async def story() -> tuple[str, Plan, list[str]]:
+        rig = Rig(tmp_path)
+        running = asyncio.create_task(rig.loop.run())
+        await asyncio.wait_for(rig.started.wait(), PATIENCE)
+        refusal = await asked(rig, *(wanted[i] for i in order))
+        plan, happened = rig.plan, rig.kinds()
+        asked(rig, StopRequested(reason="enough"))
+        async with asyncio.timeout(PATIENCE):
+            await running
+        return str(refusal), plan, happened
+
+    refusal, plan, happened = asyncio.run(story())
+    assert refusal == "Redirected: there is no atom A9"
+    assert (plan.limits.max_iterations, plan.spent.redirects) == (
+        FIRST_PLAN.limits.max_iterations,
+        0,
+    )
+    assert happened == ["RunStarted", "SessionStarted"]
+
+
+def test_a_change_of_several_redirects_is_taken_as_a_whole(tmp_path: Path) -> None:
+    wanted = (
+        Redirected(
+            type=CorrectionType.CONSTRAINT_CHANGE,
+            edits=(SetLimit(name="max_iterations", value=40),),
+            description="more room",
+        ),
+        Redirected(
+            type=CorrectionType.DAG_ADJUSTMENT,
+            edits=(AddAtom(new=NewAtom(description="do more")),),
+            description="more work",
+        ),
+    )
+
+    async def story() -> tuple[IllegalEvent | None, list[str], Plan]:
+        rig = Rig(tmp_path)
+        running = asyncio.create_task(rig.loop.run())
+        await asyncio.wait_for(rig.started.wait(), PATIENCE)
+        refusal = await asked(rig, *wanted)
+        happened = rig.kinds()
+        asked(rig, StopRequested(reason="enough"))
+        async with asyncio.timeout(PATIENCE):
+            await running
+        return refusal, happened, rig.plan
+
+    refusal, happened, plan = asyncio.run(story())
+    assert refusal is None
+    assert happened[:4] == ["RunStarted", "SessionStarted", "Redirected", "Redirected"]
+    assert (plan.limits.max_iterations, plan.spent.redirects, len(plan.atoms)) == (40, 2, 2)
+
+
+def test_git_fails_while_a_redirect_is_made(tmp_path: Path) -> None:
+    """What ran is ended by then; the run ends, says why, and can be taken up again."""
+    ground, built, at_work = AtomId("A1"), AtomId("A2"), AtomId("A3")
+    plan = replace(
+        FIRST_PLAN,
+        atoms={
+            ground: Atom(id=ground, description="first", status=Status.RESOLVED),
+            built: Atom(
+                id=built, description="second", status=Status.RESOLVED, depends_on=(ground,)
+            ),
+            at_work: Atom(id=at_work, description="third"),
+        },
+        bindings={ground: Binding(summary="one"), built: Binding(summary="two")},
+        spent=replace(FIRST_PLAN.spent, created=3),
+    )
+    wanted = Redirected(
+        type=CorrectionType.BINDINGS_OVERRIDE,
+        edits=(OverrideBinding(atom=ground, summary="something else"),),
+        description="it came to something else",
+    )
+
+    async def story() -> tuple[str, Halted, list[str]]:
+        rig = Rig(tmp_path, plan)
+        running = asyncio.create_task(rig.loop.run())
+        await asyncio.wait_for(rig.started.wait(), PATIENCE)
+        refusal = await asked(rig, wanted)
+        async with asyncio.timeout(PATIENCE):
+            return str(refusal), await running, rig.kinds()
+
+    refusal, halted, happened = asyncio.run(story())
+    assert refusal == "Redirected: A2 cannot be taken off"
+    assert halted.stop == Stop(code=StopCode.IO_ERROR, reason="A2 cannot be taken off")
+    assert happened[2:] == ["StopRequested", "SessionInterrupted", "RunEnded"]
+    assert (halted.plan.atoms[built].status, halted.plan.spent.redirects) == (Status.RESOLVED, 0)
