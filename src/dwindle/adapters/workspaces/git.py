@@ -136,8 +136,11 @@ class Git:
         except TimeoutError as error:
             raise WorkspaceFailed(f"git took more than {self.patience:g} s") from error
         finally:
-            if process.returncode is None:
-                await asyncio.shield(_end(process))
+            try:
+                if process.returncode is None:
+                    await asyncio.shield(_end(process))
+            finally:
+                _let_go(process)
         return b"".join(parts)
 
     def _argv(self, words: Sequence[str | Path]) -> tuple[str, ...]:
@@ -222,3 +225,12 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     await process.wait()
+
+
+def _let_go(process: asyncio.subprocess.Process) -> None:
+    """Close our end of its output, of which there may be more that nobody will read.
+
+    The only way to: a process of asyncio's does not show what it reads from.
+    """
+    transport: asyncio.SubprocessTransport = process._transport  # type: ignore[attr-defined]  # noqa: SLF001
+    transport.close()
