@@ -25,6 +25,8 @@ from tests.surfaces.planned import (
 from dwindle.kernel.model import Plan, PlanKind
 from dwindle.wiring import load
 
+pytestmark = pytest.mark.slow
+
 RUN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 MENU = "[a]ccept, [e]dit, say in [w]ords what to change, [q]uit? "
 GROWN = {

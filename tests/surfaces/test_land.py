@@ -18,6 +18,8 @@ from tests.surfaces.small_runs import (
 
 from dwindle.adapters.disk import DirectoryLock
 
+pytestmark = pytest.mark.slow
+
 
 def head(folder: Path, name: str = "HEAD") -> str:
     return asked_git(folder, "rev-parse", name)

@@ -26,6 +26,8 @@ from dwindle.kernel.events import (
 from dwindle.kernel.model import Answer, AtomId
 from dwindle.surfaces.history import event_text
 
+pytestmark = pytest.mark.slow
+
 SAID = [
     "the run begins",
     "A1: a worker starts",

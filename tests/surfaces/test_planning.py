@@ -27,6 +27,8 @@ from dwindle.surfaces.planning import edits_from_words
 from dwindle.surfaces.refusal import Refused
 from dwindle.wiring import load_draft
 
+pytestmark = pytest.mark.slow
+
 PLAN_TEXT = b"""\
 objective:
   goal: Log in

@@ -38,6 +38,8 @@ from dwindle.kernel.events import (
 from dwindle.kernel.model import AtomId, Role
 from dwindle.surfaces.progress import sentence
 
+pytestmark = pytest.mark.slow
+
 WITH_JUST = f"{Path(sys.executable).parent}{os.pathsep}{PLAIN['PATH']}"
 PARSE = AtomId("parse")
 

@@ -36,6 +36,8 @@ from dwindle.kernel.events import (
 )
 from dwindle.kernel.model import AtomId, Role
 
+pytestmark = pytest.mark.slow
+
 
 def same(count: int, branch: str = BRANCH) -> Ended:
     again = f"{count} iteration{'' if count == 1 else 's'} decided again"

@@ -23,6 +23,8 @@ from dwindle.ports.agent import Agent
 from dwindle.ports.work import PLANNER, NoReport, Order, Purpose, Report, Trouble
 from dwindle.testing.agents import CONTRACTS, DONE, DONE_REPORT, ORDER, PLAN, Contract, Scene
 
+pytestmark = pytest.mark.slow
+
 PROBE = replace(ORDER, role=Role.PROBE, purpose=Purpose.LOOK)
 VERIFIER = replace(ORDER, role=Role.VERIFIER, purpose=Purpose.JUDGE)
 ORDERS: dict[str, Order] = {

@@ -20,6 +20,8 @@ from dwindle.adapters.agents.codex_program import (
     warning_about,
 )
 
+pytestmark = pytest.mark.slow
+
 MACHINE = {"aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), "x64")
 
 

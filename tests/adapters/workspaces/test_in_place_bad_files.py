@@ -24,6 +24,8 @@ from dwindle.adapters.workspaces.tree import remove
 from dwindle.ports.in_place import Difference
 from dwindle.ports.workspace import WorkspaceFailed
 
+pytestmark = pytest.mark.slow
+
 
 def empty(place: Path) -> None:
     for path in place.iterdir():

@@ -19,6 +19,8 @@ from tests.adapters.workspaces.places import FILES, files_at, git, refs, story, 
 from dwindle.adapters.workspaces.tree import remove
 from dwindle.ports.in_place import Difference
 
+pytestmark = pytest.mark.slow
+
 
 def others(place: Path) -> dict[str, str]:
     """Refs but for those of the run and of attempts."""

@@ -11,6 +11,8 @@ from tests.adapters.workspaces.places import FILES, files_in, git, refs, reposit
 from dwindle.ports.in_place import Difference
 from dwindle.ports.workspace import WorkspaceFailed
 
+pytestmark = pytest.mark.slow
+
 
 async def refusal(place: Path, *, run: str | None = None, here: bool = False) -> str:
     before = (refs(place), git(place, "rev-parse", "HEAD"), files_in(place))
