@@ -21,8 +21,6 @@ from dwindle.kernel.events import (
     RunStarted,
     SessionInterrupted,
     SessionStarted,
-    TreeAtom,
-    TreeEdit,
 )
 from dwindle.kernel.graph import build, view
 from dwindle.kernel.measure import gauge, measure, session_bound
@@ -43,6 +41,7 @@ from dwindle.kernel.model import (
 from dwindle.kernel.model import Control as RunControl
 from dwindle.kernel.shape import shape_of
 from dwindle.kernel.transitions import apply
+from dwindle.kernel.tree import TreeAtom, TreeEdit
 
 ROOT, A, B, C = AtomId("root"), AtomId("a"), AtomId("b"), AtomId("c")
 LIMITS = Limits(

@@ -20,10 +20,9 @@ from dwindle.kernel.events import (
     Replanned,
     RunEnded,
     RunStarted,
-    TreeAtom,
-    TreeEdit,
 )
 from dwindle.kernel.model import AtomId, Limits, RunStatus, StopCode
+from dwindle.kernel.tree import TreeAtom, TreeEdit
 from dwindle.surfaces.progress import Lines, Progress, sentence
 from dwindle.testing.small_plans import plan_from
 

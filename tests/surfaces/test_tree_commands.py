@@ -32,10 +32,9 @@ from dwindle.kernel.events import (
     IterationCommitted,
     Replanned,
     SessionStarted,
-    TreeAtom,
-    TreeEdit,
 )
 from dwindle.kernel.model import AtomId, Role
+from dwindle.kernel.tree import TreeAtom, TreeEdit
 from dwindle.surfaces.progress import sentence
 
 pytestmark = pytest.mark.slow

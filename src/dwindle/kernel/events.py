@@ -24,6 +24,7 @@ from dwindle.kernel.model import (
     Role,
     StopCode,
 )
+from dwindle.kernel.tree import TreeEdit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,26 +131,6 @@ class SessionStarted(News):
 
     atom: AtomId
     role: Role
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeAtom:
-    """One node of a task tree: what an agent may say about it."""
-
-    id: AtomId
-    parent: AtomId | None
-    """None for the root alone."""
-    title: str
-    description: str
-    max_attempts: int
-    """Counts for a new node only."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeEdit:
-    """The whole tree as an agent left it, parents first, siblings in their order."""
-
-    nodes: tuple[TreeAtom, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,6 @@ from dwindle.kernel.events import (
     SessionNews,
     SessionReaped,
     SessionStarted,
-    TreeEdit,
 )
 from dwindle.kernel.graph import (
     attempts_left,
@@ -58,6 +57,7 @@ from dwindle.kernel.model import (
 )
 from dwindle.kernel.settle import resolved
 from dwindle.kernel.structure import structure_problems
+from dwindle.kernel.tree import TreeEdit
 
 
 def is_verified(plan: Plan) -> bool:

@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dwindle.kernel.changed import replace
-from dwindle.kernel.events import TreeEdit
 from dwindle.kernel.graph import probes_left
 from dwindle.kernel.measure import fuel
 from dwindle.kernel.model import Atom, AtomId, Decomposition, Plan, PlanKind, Status
 from dwindle.kernel.problem import Problem
+from dwindle.kernel.tree import TreeEdit
 
 TREE_ROOT = AtomId("root")
 MOST_REPAIRS = 2

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from dwindle.kernel.events import TreeEdit
 from dwindle.kernel.model import Plan
 from dwindle.kernel.problem import Problem
+from dwindle.kernel.tree import TreeEdit
 
 
 class Node(Protocol):

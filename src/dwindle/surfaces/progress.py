@@ -32,7 +32,6 @@ from dwindle.kernel.events import (
     SessionReaped,
     SessionStarted,
     StopRequested,
-    TreeEdit,
     Usage,
     VerificationEnded,
     Waited,
@@ -40,6 +39,7 @@ from dwindle.kernel.events import (
 from dwindle.kernel.graph import view
 from dwindle.kernel.measure import gauge
 from dwindle.kernel.model import Plan, Role
+from dwindle.kernel.tree import TreeEdit
 from dwindle.surfaces.board import clock
 from dwindle.surfaces.cli.output import say
 from dwindle.surfaces.cli.text import counted, one_line

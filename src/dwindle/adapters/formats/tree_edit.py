@@ -17,9 +17,9 @@ from dwindle.adapters.formats.tree_changes import changes_refused
 from dwindle.adapters.formats.tree_file import decode, encode
 from dwindle.adapters.formats.tree_walk import depth_first, rebuilt
 from dwindle.adapters.formats.tree_wire import TreeDocument, TreeNode
-from dwindle.kernel.events import TreeAtom, TreeEdit
 from dwindle.kernel.model import AtomId, Plan, Status
 from dwindle.kernel.problem import Problem
+from dwindle.kernel.tree import TreeAtom, TreeEdit
 from dwindle.ports.tree import Judged
 
 
