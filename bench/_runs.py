@@ -46,6 +46,7 @@ from dwindle.ports.agent import Agent
 from dwindle.ports.checks import CheckRunner
 from dwindle.ports.process import Containment
 from dwindle.ports.workspace import Workspace
+from dwindle.runner.aside import Aside
 from dwindle.runner.crew import Crew
 from dwindle.runner.evidence import Rules
 from dwindle.runner.ledger import Ledger, Store, digest
@@ -190,7 +191,7 @@ async def ran(root: Path, plan: Plan, cast: Cast) -> Ran:
     watch = FileWatch(path, ledger, _plan_and_body, aside)
     told = Told()
     crew = Crew(sessions, lambda: ledger.plan)
-    loop = Loop(ledger, crew, cast.workspace, clock, told, file=watch)
+    loop = Loop(ledger, crew, cast.workspace, clock, told, file=watch, aside=Aside())
     began = time.perf_counter()
     try:
         loop.begin(RunStarted(run_id=RUN, aligned=Aligned(commit=cast.aligned)))
