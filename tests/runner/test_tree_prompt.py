@@ -147,16 +147,25 @@ The refused text:
 def test_however_large_the_tree_the_prompt_is_bounded() -> None:
     wide = N("root", tuple(N(f"n{i:05}") for i in range(5000)))
     pack = replace(PACK, root=wide, path=(wide, wide.children[4999]), goal="x" * 10**6)
-    prompt = prompt_of(replace(pack, subtree="y" * 10**6, context="z" * 10**6))
-    assert len(prompt) < 200_000
+    prompt = prompt_of(replace(pack, context="z" * 10**6))
+    assert len(prompt) < 140_000
     assert f"{CUT} 4801 more, in `.runner/tree.json`" in prompt
     many = tuple(Problem(where=(), what="w") for _ in range(60))
     refused = replace(pack, mode=Mode.REPAIR, refusal=Refusal(text="t" * 10**6, problems=many))
-    assert f"- {CUT} and 10 more" in prompt_of(refused)
+    repair = prompt_of(replace(refused, subtree="y" * 10**6, context="z" * 10**6))
+    assert f"- {CUT} and 10 more" in repair
+    assert len(repair) < 260_000
+
+
+def test_the_selected_node_is_shown_whole_however_long_it_is() -> None:
+    assert f"<<<\n{'y' * 10**6}\n>>>\n" in prompt_of(replace(PACK, subtree="y" * 10**6))
 
 
 def test_tools_of_a_node_are_told() -> None:
-    assert "tools.json`: use no other tools" in prompt_of(replace(PACK, tools='["Read"]'))
+    told = prompt_of(replace(PACK, tools=("Read", "Edit")))
+    words = "`.runner/nodes/b/tools.json` allows these tools; use no others:"
+    assert f"{words}\n<<<\n- Read\n- Edit\n>>>\n" in told
+    assert "tools.json" not in prompt_of(PACK)
 
 
 def test_text_is_cut_where_it_matters_least() -> None:

@@ -88,7 +88,7 @@ def test_each_role_may_do_its_own(
 
 def test_model_effort_turns_and_money_are_passed_on(tmp_path: Path) -> None:
     argv = command(
-        tmp_path, model="haiku", effort="low", max_turns=40, budget=lambda: 1.23456789
+        tmp_path, model="haiku", effort="low", max_turns=40, budget=lambda _: 1.23456789
     ).argv
     assert argv[len(ALWAYS) :][:8] == (
         *("--model", "haiku", "--effort", "low", "--max-turns", "40"),
@@ -102,7 +102,7 @@ def test_model_effort_turns_and_money_are_passed_on(tmp_path: Path) -> None:
 def test_money_that_is_gone_is_a_cent_and_money_without_end_is_no_limit(
     tmp_path: Path, left: float | None, said_as: str | None
 ) -> None:
-    argv = command(tmp_path, budget=lambda: left).argv
+    argv = command(tmp_path, budget=lambda _: left).argv
     found = argv[argv.index("--max-budget-usd") + 1] if "--max-budget-usd" in argv else None
     assert found == said_as
 

@@ -10,15 +10,14 @@ from pathlib import Path
 import pytest
 
 from dwindle.adapters.agents.claude_program import (
-    Found,
-    Program,
+    PACKAGE,
     config_folder,
     found,
     located,
     login,
-    version,
     warning_about,
 )
+from dwindle.adapters.agents.installed import Found, Program
 
 SCRIPT = "#!/bin/sh\necho '{said}'\n"
 MACHINE = {"aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), "x64")
@@ -40,7 +39,7 @@ def test_a_name_is_looked_for_on_path_and_links_are_followed(tmp_path: Path) -> 
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/claude").symlink_to(native)
     ours = {"PATH": str(tmp_path / "bin")}
-    expected = Program(argv=(str(native),), needs=(native,))
+    expected = Program(argv=(str(native),), needs=(native,), is_native=True)
     assert located("claude", ours) == expected
     assert located(str(tmp_path / "bin/claude"), {"PATH": ""}) == expected
 
@@ -56,7 +55,7 @@ def test_behind_the_script_of_npm_the_native_program_is_found(
     script = made(package / "cli.js", "#!/usr/bin/env node\n")
     (tmp_path / "claude").symlink_to(script)
     assert located("claude", {"PATH": str(tmp_path)}) == Program(
-        argv=(str(native),), needs=(native,)
+        argv=(str(native),), needs=(native,), is_native=True
     )
 
 
@@ -88,13 +87,13 @@ def test_what_is_not_there_or_not_executable_is_told(tmp_path: Path) -> None:
 )
 def test_the_version_is_what_it_says(tmp_path: Path, says: str, expected: str) -> None:
     program = made(tmp_path / "claude", SCRIPT.format(said=says))
-    assert version(located(str(program))) == expected
+    assert PACKAGE.version(located(str(program))) == expected
 
 
 def test_one_that_cannot_be_run_has_no_version(tmp_path: Path) -> None:
     broken = made(tmp_path / "claude", b"\x7fELF")
-    assert version(located(str(broken))) == ""
-    assert version(located("no-such-claude")) == ""
+    assert PACKAGE.version(located(str(broken))) == ""
+    assert PACKAGE.version(located("no-such-claude")) == ""
 
 
 def test_versions_between_those_that_were_tried_are_not_warned_about() -> None:

@@ -13,7 +13,6 @@ from tests.adapters.agents.claude_lines import (
     init,
     place_in,
     result,
-    said,
 )
 
 from dwindle.adapters.agents.claude import ClaudeAgent
@@ -77,30 +76,6 @@ def test_an_untrusted_one_is_ended_at_once(tmp_path: Path) -> None:
         reason=f"{SET_UP}its permission mode is default, not bypassPermissions",
     )
     assert seconds < 10
-
-
-def test_one_that_does_not_listen_to_sigterm_is_ended_all_the_same(tmp_path: Path) -> None:
-    deaf = f"trap '' TERM\n{printed(init())}\nwhile :; do sleep 0.1; done"
-    report, seconds = played(tmp_path, deaf, replace(ORDER, timeout_seconds=1.0))
-    assert report == NoReport(
-        trouble=Trouble.TIMED_OUT, reason="it was still at work after 1 s and was ended"
-    )
-    assert seconds < 10
-
-
-def test_one_that_prints_garbage_is_not_believed(tmp_path: Path) -> None:
-    report, _ = played(tmp_path, "head -c 100000 /dev/urandom; echo; echo '{{\"success\": true}}'")
-    assert isinstance(report, NoReport)
-    assert (report.trouble, report.reason[:36]) == (
-        Trouble.FAILED,
-        "claude never said how it was set up,",
-    )
-
-
-def test_one_that_dies_in_the_middle_of_a_line_has_failed(tmp_path: Path) -> None:
-    half = result(structured_output=DONE)[:60].decode().replace("{", "{{")
-    report, _ = played(tmp_path, f"{printed(init(), said())}\nprintf '%s' '{half}'; kill -9 $$")
-    assert report == NoReport(trouble=Trouble.KILLED, reason="claude was ended by SIGKILL")
 
 
 def test_a_last_line_without_an_end_counts(tmp_path: Path) -> None:

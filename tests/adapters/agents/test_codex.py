@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.adapters.agents import fake_codex
 
-from dwindle.adapters.agents.codex import PATIENCE, TEMPORARY, CodexAgent
+from dwindle.adapters.agents.codex import PATIENCE, READ_AGENTS_MD, TEMPORARY, CodexAgent
 from dwindle.adapters.agents.report_schema import report_schema, strict
 from dwindle.adapters.containment import Bare
 from dwindle.kernel.model import Role
@@ -65,7 +65,7 @@ def settings(command: Command) -> dict[str, str]:
 def test_the_whole_command_line_of_a_worker(tmp_path: Path) -> None:
     (tmp_path / ".codex").mkdir()
     command = started(tmp_path, model="gpt-5.5", effort="high")
-    outbox = tmp_path / "session" / "outbox"
+    workspace, outbox = (tmp_path / "session" / name for name in ("workspace", "outbox"))
     assert command.argv == (
         *(str(tmp_path / "codex"), "exec", "--json", "--ephemeral", "--skip-git-repo-check"),
         *("--ignore-rules", "--ignore-user-config", "--color", "never"),
@@ -79,11 +79,13 @@ def test_the_whole_command_line_of_a_worker(tmp_path: Path) -> None:
         *("-c", 'shell_environment_policy.inherit="all"'),
         *("-c", "shell_environment_policy.ignore_default_excludes=true"),
         *("-c", 'shell_environment_policy.exclude=["CODEX_API_KEY","OPENAI_API_KEY"]'),
+        *("-c", f"developer_instructions={json.dumps(READ_AGENTS_MD)}"),
+        *("-c", f'projects={{"{workspace}"={{trust_level="untrusted"}}}}'),
         *("-s", "danger-full-access", "-"),
     )
     assert command == Command(
         argv=command.argv,
-        cwd=tmp_path / "session" / "workspace",
+        cwd=workspace,
         stdin=b"Write it.\n",
         environment={
             **({"TMPDIR": str(outbox / "tmp")} if tmp_path.is_relative_to(TEMPORARY) else {}),
@@ -92,7 +94,7 @@ def test_the_whole_command_line_of_a_worker(tmp_path: Path) -> None:
             "DWINDLE_REPORT": str(outbox / "report.json"),
         },
         timeout_seconds=60.0,
-        writable=(tmp_path / "session" / "workspace", outbox, tmp_path / ".codex"),
+        writable=(workspace, outbox, tmp_path / ".codex"),
         readable=(tmp_path / "codex",),
     )
     told = json.loads((outbox / "report.schema.json").read_bytes())
@@ -115,13 +117,11 @@ def test_nothing_of_the_workspace_speaks_to_those_who_judge_it(
 ) -> None:
     said = settings(started(tmp_path, order))
     workspace = tmp_path / "session" / "workspace"
-    wanted = {
-        "project_doc_max_bytes": "0",
-        "skills.include_instructions": "false",
-        "projects": f'{{"{workspace}"={{trust_level="untrusted"}}}}',
-    }
-    found = {name: said[name] for name in wanted if name in said}
-    assert found == ({} if order.role == Role.WORKER else wanted)
+    assert said["projects"] == f'{{"{workspace}"={{trust_level="untrusted"}}}}'
+    wanted = {"project_doc_max_bytes": "0", "skills.include_instructions": "false"}
+    works = order.role == Role.WORKER
+    assert {name: said[name] for name in wanted if name in said} == ({} if works else wanted)
+    assert ("developer_instructions" in said) is works
 
 
 def test_only_what_is_listed_is_passed_on(tmp_path: Path) -> None:

@@ -11,14 +11,13 @@ import pytest
 from dwindle.adapters.agents.codex import CodexAgent
 from dwindle.adapters.agents.codex_home import Home, home
 from dwindle.adapters.agents.codex_program import (
-    Found,
-    Program,
+    PACKAGE,
     found,
     located,
     sandbox_problem,
-    version,
     warning_about,
 )
+from dwindle.adapters.agents.installed import Found, Program
 
 pytestmark = pytest.mark.slow
 
@@ -101,7 +100,7 @@ def test_an_unknown_version_is_a_warning(said: str, warning: str) -> None:
 
 @pytest.mark.parametrize("line", ["exit 3", "echo hello", "kill -9 $$"])
 def test_a_program_that_does_not_say_its_version_has_none(line: str, tmp_path: Path) -> None:
-    assert version(located(str(saying(tmp_path / "codex", line)), {})) == ""
+    assert PACKAGE.version(located(str(saying(tmp_path / "codex", line)), {})) == ""
 
 
 def test_its_own_sandbox_is_tried_before_it_is_relied_on(tmp_path: Path) -> None:
@@ -120,7 +119,7 @@ def test_its_own_sandbox_is_tried_before_it_is_relied_on(tmp_path: Path) -> None
     assert CodexAgent(program=str(fails), ours={}).missing() is None
     gone = Program(argv=(str(tmp_path / "gone"),))
     assert sandbox_problem(gone).startswith("codex's own sandbox could not be tried: ")
-    assert version(gone) == ""
+    assert PACKAGE.version(gone) == ""
 
 
 # --- its home ------------------------------------------------------------------------------------

@@ -147,6 +147,20 @@ def test_a_draft_is_handed_on_in_the_order_of_the_file_and_without_nulls() -> No
     )
 
 
+def test_a_group_that_only_its_choices_name_is_made_of_them() -> None:
+    """Services that want every key named beforehand leave a planner no other way."""
+    listed = {"or_B": {"choices": ["A4"]}}
+    atoms = [
+        {"id": "A1", "description": "One way", "or_group": "or_A"},
+        {"id": "A2", "description": "Another", "or_group": "or_A"},
+        {"id": "A3", "description": "Listed elsewhere", "or_group": "or_B"},
+        {"id": "A4", "description": "Alone", "or_group": None},
+    ]
+    report = read(ALIGN, {"objective": OBJECTIVE, "atoms": atoms, "or_groups": listed}).report
+    assert isinstance(report, PlannerDraft)
+    assert report.draft["or_groups"] == {**listed, "or_A": {"choices": ["A1", "A2"]}}
+
+
 def test_a_planner_says_nothing_about_what_is_done() -> None:
     said = {
         "objective": {**OBJECTIVE, "status": "completed"},

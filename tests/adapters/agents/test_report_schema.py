@@ -17,6 +17,7 @@ from tests.adapters.agents.reports import JUDGE, LOOK, RUBRIC, WORK
 from dwindle.adapters.agents import edits, planner, proposals, report
 from dwindle.adapters.agents.report import decode
 from dwindle.adapters.agents.report_schema import CHECK, EDITS, Schema, report_schema, strict
+from dwindle.adapters.formats.graph_wire import Constraints
 from dwindle.ports.work import NoReport, Occasion, Order, PlanningOrder, Purpose
 
 ALIGN = PlanningOrder(purpose=Occasion.ALIGN, words="x")
@@ -33,6 +34,8 @@ ORDERS: dict[str, Order] = {
     "align without questions": replace(ALIGN, may_ask=False),
     "redirect without questions": replace(REDIRECT, may_ask=False),
 }
+LIMITS = Constraints.__struct_fields__
+"""As the plan file has them."""
 each_order = pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS.keys())
 
 
@@ -74,6 +77,7 @@ def test_the_keys_further_inside_are_too() -> None:
         keys(worker["alternatives"]["items"]),
         keys(report_schema(SCORED)["properties"]["scores"]["items"]),
         keys(align["objective"]),
+        keys(align["objective"]["properties"]["constraints"]),
         keys(align["atoms"]["items"]),
         keys(align["or_groups"]["additionalProperties"]),
         keys(align["decompositions"]["items"]),
@@ -81,8 +85,8 @@ def test_the_keys_further_inside_are_too() -> None:
         sorted(names)
         for names in (
             *(proposals.CHECK, proposals.CRITERION, proposals.DECOMPOSITION, proposals.CHILD),
-            *(proposals.CHILD, report.SCORE, planner.OBJECTIVE, planner.ATOM, planner.GROUP),
-            planner.DECOMPOSITION,
+            *(proposals.CHILD, report.SCORE, planner.OBJECTIVE, LIMITS, planner.ATOM),
+            *(planner.GROUP, planner.DECOMPOSITION),
         )
     ]
 

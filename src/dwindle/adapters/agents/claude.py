@@ -37,7 +37,7 @@ from dwindle.adapters.agents.report_schema import report_schema
 from dwindle.adapters.agents.secrets_in_text import Secrets
 from dwindle.kernel.model import Role
 from dwindle.ports.agent import Place
-from dwindle.ports.process import Command, Ended
+from dwindle.ports.process import Command, Ended, secret_names
 from dwindle.ports.work import Order, Result
 
 SECRET: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
@@ -79,13 +79,13 @@ class ClaudeAgent:
     model: str | None = None
     effort: str | None = None
     max_turns: int | None = None
-    budget: Callable[[], float | None] = lambda: None
-    """US dollars that are left when a session begins; None: no limit."""
+    budget: Callable[[Order], float | None] = lambda _: None
+    """US dollars that a session which begins now may spend; None: no limit."""
     retries: int = RETRIES
     network: bool = True
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Added to what it sees, and stronger."""
-    ours: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    ours: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     clock: Callable[[], float] = time.time
     """Seconds since 1970."""
     name: str = "claude"
@@ -100,7 +100,8 @@ class ClaudeAgent:
     @cached_property
     def secrets(self) -> Secrets:
         known = {**self.ours, **self.environment}
-        return Secrets(known, secret=SECRET, addresses=ADDRESSES)
+        names = (*SECRET, *secret_names(self.environment))
+        return Secrets(known, secret=names, addresses=ADDRESSES)
 
     def variables(self, role: str) -> dict[str, str]:
         """What is added to the environment that every contained program has."""
@@ -131,7 +132,9 @@ class ClaudeSession:
         self._agent = agent
         self._order = order
         self._place = place
-        self._allowed = allowance(order.role, sandboxed=agent.sandboxed, outbox=place.outbox)
+        self._allowed = allowance(
+            order.role, sandboxed=agent.sandboxed, outbox=place.outbox, only=order.tools
+        )
         self._stream = ClaudeStream()
         self._distrust = ""
         self.warning = ""
@@ -193,7 +196,7 @@ def _options(agent: ClaudeAgent, allowed: Allowance, order: Order) -> Iterator[s
         yield from ("--effort", agent.effort)
     if agent.max_turns is not None:
         yield from ("--max-turns", str(agent.max_turns))
-    left = agent.budget()
+    left = agent.budget(order)
     if left is not None and math.isfinite(left):
         yield from ("--max-budget-usd", f"{max(left, SMALLEST_BUDGET):.4f}")
     yield from ("--json-schema", json.dumps(report_schema(order), separators=(",", ":")))

@@ -10,6 +10,9 @@ could have left a hook there. A verifier may also run commands, but only where o
 file system from being written to. A worker may do everything inside our sandbox. Without one it may
 edit its workspace and run commands, hooks stay off, and what lies beyond is refused by claude
 itself, as far as it can tell.
+
+An order may name the only tools that its session is to have. That takes tools away and never adds
+one: what the role does not have, it does not get by being named.
 """
 
 from __future__ import annotations
@@ -42,10 +45,14 @@ class Allowance:
     """None: all that the program has."""
 
 
-def allowance(role: str, *, sandboxed: bool, outbox: Path) -> Allowance:
+def allowance(
+    role: str, *, sandboxed: bool, outbox: Path, only: tuple[str, ...] | None = None
+) -> Allowance:
     if role == Role.WORKER:
-        return _full() if sandboxed else _trusted(outbox)
+        tools = None if only is None else tuple(t for t in only if not t.startswith(FOREIGN))
+        return _full(tools) if sandboxed else _trusted(outbox, tools)
     tools = (*READING, "Bash") if role == Role.VERIFIER and sandboxed else READING
+    tools = tools if only is None else tuple(tool for tool in tools if tool in only)
     allowed = ("--allowedTools", "Bash") if "Bash" in tools else ()
     return Allowance(
         options=(
@@ -57,21 +64,32 @@ def allowance(role: str, *, sandboxed: bool, outbox: Path) -> Allowance:
     )
 
 
-def _full() -> Allowance:
+def _full(tools: tuple[str, ...] | None) -> Allowance:
     return Allowance(
-        options=("--dangerously-skip-permissions", "--setting-sources", "project"),
+        options=(
+            *_only(tools),
+            *("--dangerously-skip-permissions", "--setting-sources", "project"),
+        ),
         mode="bypassPermissions",
+        tools=tools,
     )
 
 
-def _trusted(outbox: Path) -> Allowance:
+def _trusted(outbox: Path, tools: tuple[str, ...] | None) -> Allowance:
+    allowed = [tool for tool in WRITING if tools is None or tool in tools]
     return Allowance(
         options=(
-            *("--permission-mode", "acceptEdits", "--allowedTools", ",".join(WRITING)),
+            *(*_only(tools), "--permission-mode", "acceptEdits"),
+            *(("--allowedTools", ",".join(allowed)) if allowed else ()),
             *("--add-dir", str(outbox), "--setting-sources", "project", "--settings", NO_HOOKS),
         ),
         mode="acceptEdits",
+        tools=tools,
     )
+
+
+def _only(tools: tuple[str, ...] | None) -> tuple[str, ...]:
+    return () if tools is None else ("--tools", ",".join(tools))
 
 
 # --- did it understand? --------------------------------------------------------------------------

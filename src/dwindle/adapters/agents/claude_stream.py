@@ -8,21 +8,20 @@ held, however long the session.
 The kind is never guessed from how a line begins: versions order the keys of an object differently.
 Every field that another version might spell in another way is taken as it comes and judged later,
 because one odd field must not cost the whole line. A line that is no JSON is counted and otherwise
-ignored. The one exception is a line with NaN or Infinity, which are no JSON either: a price that is
-not a number is known to happen, in the one line that decides.
+ignored.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections import OrderedDict
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
+from dwindle.adapters.agents.event_line import read
 from dwindle.adapters.agents.prices import estimate
 from dwindle.kernel.events import NO_USAGE, Usage
 
@@ -108,13 +107,11 @@ class _Limited(msgspec.Struct):
     rate_limit_info: _Limit
 
 
-_T = TypeVar("_T")
 _HEAD: Final = msgspec.json.Decoder(_Head)
 _INIT: Final = msgspec.json.Decoder(Init)
 _SAID: Final = msgspec.json.Decoder(_Said)
 _RESULT: Final = msgspec.json.Decoder(Outcome)
 _LIMITED: Final = msgspec.json.Decoder(_Limited)
-_UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 @dataclass(slots=True)
@@ -157,21 +154,21 @@ class ClaudeStream:
         if not line.strip():
             self.lines -= 1
             return Kind.OTHER
-        head = _read(_HEAD, line)
+        head = read(_HEAD, line)
         if head is None:
             self.odd += 1
             return Kind.ODD
         match head.type:
             case "assistant":
-                return self._said(_read(_SAID, line))
+                return self._said(read(_SAID, line))
             case "result":
-                self.result = _read(_RESULT, line)
+                self.result = read(_RESULT, line)
                 return Kind.RESULT
             case "system" if head.subtype == "init":
-                self.init = _read(_INIT, line)
+                self.init = read(_INIT, line)
                 return Kind.INIT
             case "rate_limit_event":
-                self._limited(_read(_LIMITED, line))
+                self._limited(read(_LIMITED, line))
         return Kind.OTHER
 
     @property
@@ -218,18 +215,6 @@ class ClaudeStream:
         resets_at = line.rate_limit_info.resets_at
         if isinstance(resets_at, (int, float)) and not isinstance(resets_at, bool):
             self.resets_at = float(resets_at) if math.isfinite(resets_at) else None
-
-
-def _read(decoder: msgspec.json.Decoder[_T], line: bytes) -> _T | None:
-    try:
-        return decoder.decode(line)
-    except _UNREADABLE:
-        if b"NaN" not in line and b"Infinity" not in line:
-            return None
-    try:
-        return msgspec.convert(json.loads(line), decoder.type)
-    except (*_UNREADABLE, ValueError):
-        return None
 
 
 def _word(value: object) -> str:

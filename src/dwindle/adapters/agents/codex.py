@@ -7,7 +7,8 @@ nothing. What it would load, call and keep besides is switched off as far as it 
 `-c`, because an unknown name there is ignored by other versions, and an unknown option is not.
 
 From the workspace comes nothing that decides over a session: not its `.codex` folder, and for all
-but the worker neither AGENTS.md nor skills, which a worker before could have written.
+but the worker neither AGENTS.md nor skills, which a worker before could have written. No repository
+is trusted, so that a worker is told to read AGENTS.md instead of being shown it.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ from dwindle.adapters.agents.codex_outcome import Session, report_of
 from dwindle.adapters.agents.codex_prices import price_of
 from dwindle.adapters.agents.codex_program import (
     LOG_IN,
-    PACKAGE,
-    Program,
+    NAME,
     located,
     sandbox_problem,
 )
 from dwindle.adapters.agents.codex_stream import CodexStream
+from dwindle.adapters.agents.installed import Program
 from dwindle.adapters.agents.report_schema import report_schema, strict
 from dwindle.adapters.agents.secrets_in_text import Secrets
 from dwindle.kernel.model import Role
 from dwindle.ports.agent import Place
-from dwindle.ports.process import Command, Ended
+from dwindle.ports.process import Command, Ended, secret_names
 from dwindle.ports.work import Order, Result
 
 ADDRESSES: Final = (
@@ -61,6 +62,12 @@ SWITCHED_OFF: Final = (
 """Features. Plugins and apps call others than the model; a snapshot of the shell would write our
 environment to the disk; and who waits for the network, and says so, are we."""
 
+READ_AGENTS_MD: Final = (
+    "If there is a file AGENTS.md in the current directory, read it before you begin: it says how "
+    "to work in this repository."
+)
+"""codex itself shows it only where a repository is trusted, see `_untrusted`."""
+
 TEMPORARY: Final = Path("/tmp")  # noqa: S108 - what codex compares with
 PATIENCE: Final = 5
 """How often in a row it may say that it waits for the network."""
@@ -69,7 +76,7 @@ KEPT: Final = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class CodexAgent:
-    program: str = PACKAGE
+    program: str = NAME
     """A name on PATH, or a path."""
     own_sandbox: bool = False
     """Whether its own sandbox holds it: needed where our containment is weak, and impossible where
@@ -115,7 +122,7 @@ class CodexAgent:
     def secrets(self) -> Secrets:
         """With the stored login as it is now: it may have been renewed."""
         stored = stored_secrets(self.home.folder)
-        names = (*self.secret, *stored)
+        names = (*self.secret, *stored, *secret_names(self.environment))
         return Secrets({**self.known, **stored}, secret=names, addresses=ADDRESSES)
 
     @property
@@ -249,11 +256,12 @@ class CodexSession:
         yield from _set("shell_environment_policy.ignore_default_excludes", "true")
         excluded = ",".join(_toml(name) for name in agent.secret)
         yield from _set("shell_environment_policy.exclude", f"[{excluded}]")
-        if not works:
+        if works:
+            yield from _set("developer_instructions", _toml(READ_AGENTS_MD))
+        else:
             yield from _set("project_doc_max_bytes", "0")
             yield from _set("skills.include_instructions", "false")
-        if not works or agent.home.keeps_config:
-            yield from _set("projects", _untrusted(self._place.workspace))
+        yield from _set("projects", _untrusted(self._place.workspace))
         yield from _service(agent)
         yield from self._sandbox(works=works)
 
@@ -305,6 +313,11 @@ def _set(name: str, value: str) -> tuple[str, str]:
 
 
 def _untrusted(workspace: Path) -> str:
+    """Said for everybody: else codex writes into the person's config that it trusts the repository.
+
+    And not this checkout of it but the main one, in which their own sessions would then start with
+    more rights than before.
+    """
     return f'{{{_toml(str(workspace))}={{trust_level="untrusted"}}}}'
 
 

@@ -1,107 +1,45 @@
-"""Where codex is and which version it is.
-
-What npm puts on PATH is a script that starts the real program with node, and stays in between with
-some versions of node: to kill it leaves the program running. The real one is a package beside it,
-and is taken where it is found; node need not be there at all then.
-"""
+"""Where codex is, which version it is, and whether its own sandbox works here."""
 
 from __future__ import annotations
 
 import os
-import platform
-import re
-import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from dwindle.adapters.agents.codex_home import home
+from dwindle.adapters.agents.installed import VERSION, VERSION_SECONDS, Found, Package, Program
 
 TRIED: Final = "0.166"
 """The version that this was tried with; its last number does not matter."""
-VERSION_SECONDS: Final = 10.0
-NATIVE: Final = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
-PACKAGE: Final = "codex"
-INSTALL: Final = "install Codex, or name the path of the program in the settings"
+NAME: Final = "codex"
 LOG_IN: Final = "no login was found; run `codex login`, or set CODEX_API_KEY"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
-    argv: tuple[str, ...]
-    needs: tuple[Path, ...] = ()
-    """What must be readable for it to start."""
-    is_native: bool = False
-    """A signal reaches it, and nobody in between."""
-    problem: str = ""
-    """Why it cannot be started; empty if it can, as far as one can tell."""
+def _inside(folder: Path) -> Iterator[Path]:
+    yield from sorted(folder.glob(f"vendor/*/bin/{NAME}"))
 
 
-def located(program: str = PACKAGE, ours: Mapping[str, str] = os.environ) -> Program:
-    """The program itself, wherever the name leads to."""
-    there = shutil.which(program, path=ours.get("PATH", os.defpath))
-    if there is None:
-        what = f"{program} is not found, or not executable; {INSTALL}"
-        return Program(argv=(program,), problem=what)
-    path = Path(os.path.realpath(there))
-    for native in (path, *_packaged(path)):
-        if _is_native(native):
-            return Program(argv=(str(native),), needs=_around(native), is_native=True)
-    # A script: what it needs lies around it, or is on PATH, which the sandbox brings back.
-    package = next((one for one in path.parents if one.name == PACKAGE), None)
-    return Program(argv=(str(path),), needs=(path,) if package is None else (package.parent,))
-
-
-def _packaged(path: Path) -> Iterator[Path]:
-    """Where npm would have put the native program of the package that holds this file."""
-    system = {"darwin": "darwin"}.get(sys.platform, "linux")
-    machine = {"aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), "x64")
-    for package in (one for one in path.parents if one.name == PACKAGE):
-        scopes = (package.parent, package / "node_modules" / package.parent.name)
-        homes = [scope / f"{PACKAGE}-{system}-{machine}" for scope in scopes]
-        for folder in (*homes, package):
-            yield from sorted(folder.glob(f"vendor/*/bin/{PACKAGE}"))
-
-
-def _around(native: Path) -> tuple[Path, ...]:
+def _around(native: Path) -> Path:
     """Beside its `bin` are the tools that it brings along, and its own sandbox."""
     whole = native.parent.parent
     is_bundle = native.parent.name == "bin" and (whole / "codex-package.json").is_file()
-    return (whole if is_bundle else native,)
+    return whole if is_bundle else native
 
 
-def _is_native(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(4) in NATIVE
-    except OSError:
-        return False
+PACKAGE: Final = Package(
+    name=NAME,
+    product="Codex",
+    inside=_inside,
+    around=_around,
+    around_script=lambda package: package.parent,
+)
 
 
-# --- what doctor tells ---------------------------------------------------------------------------
-
-
-def version(program: Program) -> str:
-    """What it says of itself, such as 0.166.0; empty if it says nothing that can be read."""
-    if program.problem:
-        return ""
-    try:
-        done = subprocess.run(
-            (*program.argv, "--version"),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=VERSION_SECONDS,
-            check=False,
-            env={"PATH": os.environ.get("PATH", os.defpath), "HOME": os.devnull},
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    found = _VERSION.search(done.stdout.decode("utf-8", "replace"))
-    return found[0] if found else ""
+def located(program: str = NAME, ours: Mapping[str, str] = os.environ) -> Program:
+    return PACKAGE.located(program, ours)
 
 
 def sandbox_problem(program: Program) -> str:
@@ -134,7 +72,7 @@ def sandbox_problem(program: Program) -> str:
 
 def warning_about(said: str) -> str:
     """What a person should know about this version; empty for the one that was tried."""
-    found = _VERSION.search(said)
+    found = VERSION.search(said)
     if found is None:
         return f"codex does not say its version; {TRIED} was tried; going on"
     if found[0].rpartition(".")[0] == TRIED:
@@ -142,19 +80,10 @@ def warning_about(said: str) -> str:
     return f"codex {found[0]} was not tried with this, {TRIED} was; going on"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    path: str
-    version: str
-    login: str
-    problem: str
-    warning: str
-
-
-def found(program: str = PACKAGE, ours: Mapping[str, str] = os.environ) -> Found:
+def found(program: str = NAME, ours: Mapping[str, str] = os.environ) -> Found:
     """Look for it, ask for its version, look for a login; nothing leaves this machine."""
     there = located(program, ours)
-    said = version(there)
+    said = PACKAGE.version(there)
     login = home(ours).login
     warnings = [] if there.problem else [warning_about(said)]
     if not there.problem and not there.is_native:
@@ -166,6 +95,3 @@ def found(program: str = PACKAGE, ours: Mapping[str, str] = os.environ) -> Found
         problem=there.problem or ("" if login else LOG_IN),
         warning="; ".join(warning for warning in warnings if warning),
     )
-
-
-_VERSION: Final = re.compile(r"\d{1,6}\.\d{1,6}\.\d{1,6}")

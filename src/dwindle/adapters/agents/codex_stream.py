@@ -15,13 +15,13 @@ its report, even if it looks like one.
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
 from dwindle.adapters.agents.codex_prices import estimate
+from dwindle.adapters.agents.event_line import read
 from dwindle.kernel.events import NO_USAGE, Usage
 
 LONGEST_LINE: Final = 1 << 20
@@ -56,10 +56,8 @@ class _Item(msgspec.Struct):
     message: Any = None
 
 
-_T = TypeVar("_T")
 _EVENT: Final = msgspec.json.Decoder(_Event)
 _ITEM: Final = msgspec.json.Decoder(_Item)
-_UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError)
 
 
 class CodexStream:
@@ -92,7 +90,7 @@ class CodexStream:
         if not line.strip():
             self.lines -= 1
             return
-        event = _read(_EVENT, line)
+        event = read(_EVENT, line)
         if event is None:
             self.odd += 1
             return
@@ -102,7 +100,7 @@ class CodexStream:
             case "turn.started":
                 self.turn = Turn.GOING_ON
             case "item.started" | "item.updated" | "item.completed":
-                self._goes_on(_read(_ITEM, bytes(event.item)), ends=event.type == "item.completed")
+                self._goes_on(read(_ITEM, bytes(event.item)), ends=event.type == "item.completed")
             case "error":
                 self._complains(_said(event.message))
             case "turn.completed":
@@ -155,27 +153,6 @@ class CodexStream:
     def _count(self, usage: object) -> None:
         if isinstance(usage, dict):
             self._counts = usage
-
-
-def _read(decoder: msgspec.json.Decoder[_T], line: bytes) -> _T | None:
-    try:
-        return decoder.decode(line)
-    except _UNREADABLE:
-        if b"NaN" not in line and b"Infinity" not in line:
-            return None
-    # Not JSON either, but a count that is no number must not cost the line that decides.
-    try:
-        found = json.loads(line)
-        if not isinstance(found, dict):
-            return None
-        known = {
-            name: found[name]
-            for name in ("type", "usage", "error", "message", "text")
-            if name in found
-        }
-        return msgspec.convert(known, decoder.type)
-    except _UNREADABLE:
-        return None
 
 
 def _said(value: object) -> str:

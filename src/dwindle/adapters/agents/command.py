@@ -8,19 +8,22 @@ wrote before.
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path
 from typing import Final
 
 from dwindle.adapters.agents.report import Decoded, decode
 from dwindle.adapters.agents.report_file import NoFile, left_at
+from dwindle.adapters.agents.secrets_in_text import Secrets
 from dwindle.adapters.agents.strict_json import MAX_BYTES, last_object
 from dwindle.kernel.model import Role
-from dwindle.ports.agent import Place
-from dwindle.ports.process import Captured, Command, Ended
+from dwindle.ports.agent import ORDER, PROMPT, REPORT, Place
+from dwindle.ports.process import Captured, Command, Ended, secret_names
 from dwindle.ports.work import NoReport, Order, Result, Trouble, WorkerReport
 
 STDERR_LINES: Final = 20
@@ -32,7 +35,7 @@ class CommandAgent:
     argv: tuple[str, ...]
     """A relative program is looked for in the workspace, a bare name on PATH."""
     name: str = "command"
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     network: bool = True
     output_bytes: int = MAX_BYTES
     exits: Mapping[int, Trouble] = field(default_factory=dict)
@@ -45,29 +48,31 @@ class CommandAgent:
 
     def launch(self, order: Order, place: Place) -> Command:
         works = order.role is Role.WORKER
-        named = (Path(word) for word in self.argv if word.startswith("/"))
+        named = (w for w in self.argv if w.startswith("/") and os.path.isfile(w))  # noqa: PTH113
         return Command(
             argv=self.argv,
             cwd=place.workspace,
-            stdin=place.prompt.read_bytes(),
+            stdin=_content(f"{place.outbox}/{PROMPT}"),
             environment={
                 **self.environment,
-                "DWINDLE_ORDER": str(place.order),
-                "DWINDLE_REPORT": str(place.report),
+                "DWINDLE_ORDER": f"{place.outbox}/{ORDER}",
+                "DWINDLE_REPORT": f"{place.outbox}/{REPORT}",
             },
             timeout_seconds=order.timeout_seconds,
             output_bytes=self.output_bytes,
             writable=(place.workspace, place.outbox) if works else (place.outbox,),
-            readable=tuple(
-                path
-                for path in dict.fromkeys((*named, *self.readable))
-                if path.is_file() or path in self.readable
-            ),
+            readable=tuple(dict.fromkeys((*map(Path, named), *self.readable))),
             network=self.network,
+            secrets=self.secrets.of_command(),
         )
 
+    @property
+    def secrets(self) -> Secrets:
+        """What was let through to it under a name that says so."""
+        return Secrets(self.environment, secret=secret_names(self.environment))
+
     def conclude(self, order: Order, place: Place, ended: Ended) -> Result:
-        decoded = _decoded(order, place.report, ended.stdout)
+        decoded = _decoded(order, place.report, ended.stdout, self.secrets)
         trouble = self._trouble(ended, decoded)
         return Result(report=trouble or decoded.report, usage=decoded.usage)
 
@@ -117,13 +122,19 @@ class CommandSession:
         return self.agent.conclude(self.order, self.place, ended)
 
 
-def _decoded(order: Order, path: Path, stdout: Captured) -> Decoded:
+def _content(path: str) -> bytes:
+    """Of a file of ours; cheaply, since it is done for every session."""
+    with FileIO(path) as file:
+        return file.readall()
+
+
+def _decoded(order: Order, path: Path, stdout: Captured, secrets: Secrets) -> Decoded:
     """From the file if there is one, else from the output."""
     try:
         data = left_at(path)
     except NoFile as problem:
         return Decoded(report=NoReport(trouble=Trouble.MALFORMED, reason=str(problem)))
-    return _printed(order, stdout) if data is None else decode(order, data)
+    return _printed(order, stdout) if data is None else decode(order, secrets.out_of_bytes(data))
 
 
 def _printed(order: Order, stdout: Captured) -> Decoded:

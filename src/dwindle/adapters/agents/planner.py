@@ -86,7 +86,21 @@ def _draft(given: Fields) -> dict[str, Any]:
             for i, one in enumerate(decompositions)
         ]
     groups = _groups(given)
+    groups |= _named_by_choices(found["atoms"], groups)
     return {**found, "or_groups": groups} if groups else found
+
+
+def _named_by_choices(atoms: list[dict[str, Any]], groups: Mapping[str, Any]) -> dict[str, Any]:
+    """Groups that nobody lists, but that atoms say they belong to: these are their choices.
+
+    Not every program can be held to an object with keys of its own choosing, as `or_groups` is.
+    """
+    found: dict[str, Any] = {}
+    for atom in atoms:
+        name = atom.get("or_group")
+        if isinstance(name, str) and name not in groups and "id" in atom:
+            found.setdefault(name, {"choices": []})["choices"].append(atom["id"])
+    return found
 
 
 def _groups(given: Fields) -> dict[str, Any]:

@@ -16,10 +16,11 @@ every service takes a schema that refers to itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, Final
 
 from dwindle.adapters.agents import edits, planner, proposals, report
-from dwindle.kernel.model import CheckType, Role
+from dwindle.kernel.model import CheckType, Limits, Role
 from dwindle.ports.work import Occasion, Order, PlanningOrder
 
 Schema = dict[str, Any]
@@ -43,8 +44,8 @@ def report_schema(order: Order) -> Schema:
 def strict(schema: Schema) -> Schema:
     """The same for services that want every key required, and null for what is left out.
 
-    They have no objects with free keys: `or_groups`, `constraints` and `levels` are gone, and with
-    them the alternatives that a planner could name.
+    They have no objects with free keys: `or_groups` and `levels` are gone. A planner can still name
+    alternatives, by the `or_group` of each.
     """
     properties = schema["properties"]
     required = schema.get("required", [])
@@ -202,12 +203,13 @@ _AGREED: Final = {
     name: _text(most=proposals.MAX_DESCRIPTION, needed=True)
     for name in ("goal", "background_intent", "deliverables", "definition_of_done")
 }
+LIMITS: Final = tuple(field.name for field in fields(Limits) if field.name != "stated")
 _SCALAR: Final[Schema] = {"type": ["number", "string", "boolean"]}
 _OBJECTIVE: Final = {
     **_AGREED,
     "base_case": _BASE_CASE,
     "protected_paths": _PROTECTED,
-    "constraints": _map(_SCALAR),
+    "constraints": _object(dict.fromkeys(LIMITS, _SCALAR), ()),
 }
 _ATOM: Final = _object(
     {

@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from dwindle.ports.process import Secret
+from dwindle.ports.process import SHORTEST_SECRET, Secret
 
-SHORTEST: Final = 5
-"""A shorter value is a word, and no secret."""
+SHORTEST: Final = SHORTEST_SECRET
 
 
 class Secrets:
