@@ -3,7 +3,8 @@
 An agent that cannot make a check pass can often make the check easier. So what judges the work is
 pinned when the person agrees to it: the protected paths, and every tracked file that a command of
 the base case names. A folder that a command names is not pinned (`pytest tests` would forbid new
-tests), and neither is what a file check looks for (somebody has to make it).
+tests), and neither is what a file check looks for (somebody has to make it). Files that steer a
+test tool need no pin: see `steering.py`.
 
 A protected path is a file, a folder (with all below it, now and later) or a pattern; an entry
 `!path` takes something out again, wherever it stands in the list.
@@ -12,25 +13,22 @@ A protected path is a file, a folder (with all below it, now and later) or a pat
 from __future__ import annotations
 
 import posixpath
-import re
-import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from dwindle.kernel.base_case import checks, items
 from dwindle.kernel.model import BaseCase, CheckType, Objective
+from dwindle.runner.places import split
+from dwindle.runner.shell_words import words
 
 _COMMANDS = (CheckType.COMMAND, CheckType.NOT_COMMAND)
-_SEPARATORS = re.compile(r"[\s;&|<>(){}`\"'$]+")
 _GOES_TO = ("cd", "-C", "--directory", "pushd")
-_NESTING = 3
-"""How deep a command may be quoted inside of another."""
 
 
 def pins_of(objective: Objective, tracked_files: Sequence[str]) -> tuple[str, ...]:
     """In the order of `tracked_files`, which are the regular files in the commit of alignment."""
     named = frozenset(_names(objective.base_case, frozenset(tracked_files)))
-    protected, excepted = _split(objective.protected_paths)
+    protected, excepted = split(objective.protected_paths)
     return tuple(
         path
         for path in tracked_files
@@ -42,48 +40,13 @@ def touched(
     pins: Collection[str], protected_paths: Sequence[str], changed_paths: Iterable[str]
 ) -> tuple[str, ...]:
     """The changed paths that are pinned, or lie where nothing may be changed or added."""
-    protected, excepted = _split(protected_paths)
+    protected, excepted = split(protected_paths)
     pinned = frozenset(pins)
     return tuple(
         path
         for path in changed_paths
         if path in pinned or (protected.covers(path) and not excepted.covers(path))
     )
-
-
-# --- protected paths -----------------------------------------------------------------------------
-
-
-class _Places:
-    """Paths and patterns, each standing for itself and all below it."""
-
-    def __init__(self, entries: Iterable[str]) -> None:
-        self._patterns = tuple(re.compile(_regex(entry)) for entry in entries)
-
-    def covers(self, path: str) -> bool:
-        return any(pattern.match(path) for pattern in self._patterns)
-
-
-def _split(protected_paths: Sequence[str]) -> tuple[_Places, _Places]:
-    taken_out = (entry[1:] for entry in protected_paths if entry.startswith("!"))
-    return _Places(e for e in protected_paths if not e.startswith("!")), _Places(taken_out)
-
-
-def _regex(entry: str) -> str:
-    path = posixpath.normpath(entry.strip().lstrip("/") or ".")
-    if path == ".":
-        return ""
-    parts = []
-    for part in path.split("/"):
-        if part == "**":
-            parts.append("(?:[^/]+/)*")
-        else:
-            pieces = re.split(r"(\*|\?)", part)
-            parts.append("".join({"*": "[^/]*", "?": "[^/]"}.get(p, re.escape(p)) for p in pieces))
-            parts.append("/")
-    if parts[-1] == "/":
-        parts.pop()
-    return "".join(parts) + ("" if path.endswith("**") else r"(?:/|\Z)")
 
 
 # --- files that commands name --------------------------------------------------------------------
@@ -108,20 +71,3 @@ def _names(base_case: BaseCase, tracked: Collection[str]) -> Iterator[str]:
 def _paths_in(word: str) -> tuple[str, ...]:
     """`--config=a/b.ini` names a/b.ini, `tests/test_a.py::test_x` names the file before the ::."""
     return (word, word.partition("=")[2], word.partition("::")[0])
-
-
-def words(line: str, nesting: int = _NESTING) -> list[str]:
-    """What a shell would take for words, in any command of the line; quoted commands included.
-
-    A line that cannot be taken apart properly is cut at everything that might end a word: better a
-    file too many than one too few.
-    """
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|<>(){}`")
-    lexer.whitespace_split = True
-    lexer.commenters = ""
-    try:
-        found = list(lexer)
-    except ValueError:
-        return [word for word in _SEPARATORS.split(line) if word]
-    nested = [w for w in found if nesting and re.search(r"\s", w)]
-    return [*found, *(inner for word in nested for inner in words(word, nesting - 1))]

@@ -10,14 +10,10 @@ from pathlib import Path
 import pytest
 from tests.adapters.checks.plain_containment import PlainContainment
 
+from dwindle.adapters.checks.known_tool import GATE, known_tool
 from dwindle.adapters.checks.mechanical import CheckSettings, MechanicalChecks
-from dwindle.adapters.checks.pytest_run import (
-    ReportUnreadable,
-    Tally,
-    addopts,
-    is_pytest,
-    tally,
-)
+from dwindle.adapters.checks.pytest_run import addopts
+from dwindle.adapters.checks.tally import ReportUnreadable, Tally, suite_tally
 from dwindle.kernel.base_case import Verdict
 from dwindle.kernel.model import Check, CheckType
 from dwindle.ports.checks import CheckResult
@@ -52,7 +48,9 @@ PATH = f"{Path(sys.executable).parent}:{os.defpath}"
     ],
 )
 def test_pytest_is_recognised(line: str) -> None:
-    assert is_pytest(line)
+    tool = known_tool(line)
+    assert tool is not None
+    assert tool.name == "pytest"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +83,7 @@ def test_pytest_is_recognised(line: str) -> None:
     ],
 )
 def test_what_is_not_simply_pytest_is_left_alone(line: str) -> None:
-    assert not is_pytest(line)
+    assert known_tool(line) is None
 
 
 def test_the_request_for_a_report_survives_spaces() -> None:
@@ -104,8 +102,8 @@ def test_suites_are_summed_up(tmp_path: Path) -> None:
         encoding="utf-8",
     )
 
-    assert tally(report) == Tally(tests=7, skipped=1, failed=2)
-    assert tally(tmp_path / "missing.xml") is None
+    assert suite_tally(report) == Tally(tests=7, skipped=1, failed=2)
+    assert suite_tally(tmp_path / "missing.xml") is None
 
 
 @pytest.mark.parametrize(
@@ -122,7 +120,7 @@ def test_a_report_that_is_none_is_refused(content: str, tmp_path: Path) -> None:
     report.write_text(content, encoding="utf-8")
 
     with pytest.raises(ReportUnreadable):
-        tally(report)
+        suite_tally(report)
 
 
 # --- real runs -----------------------------------------------------------------------------------
@@ -232,6 +230,7 @@ def test_the_report_is_kept_beside_the_tree_and_not_for_long(tmp_path: Path) -> 
     (command,) = containment.commands
     folder = command.writable[-1]
     assert (result.verdict, result.tests) == (PASSED, 1)
-    assert folder.parent == scratch.resolve()
+    assert folder.parent.parent == scratch.resolve()
+    assert command.readable == (folder.parent, GATE)
     assert command.environment["PYTEST_ADDOPTS"] == f"-q --junitxml={folder}/report.xml"
     assert list(scratch.iterdir()) == []

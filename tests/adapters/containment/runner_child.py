@@ -54,4 +54,5 @@ def main() -> None:
     asyncio.run(story(containment(kind), command))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -16,10 +16,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dwindle.adapters.checks import pytest_run
 from dwindle.adapters.checks.endings import Ending, Reply, ending
+from dwindle.adapters.checks.known_tool import KnownTool, known_tool
 from dwindle.adapters.checks.output import digest_of, end_of
 from dwindle.adapters.checks.shell_line import program_of
+from dwindle.adapters.checks.tally import ReportUnreadable, Tally
 from dwindle.adapters.checks.tree_paths import look
 from dwindle.kernel.base_case import Verdict
 from dwindle.kernel.model import Check, CheckType
@@ -90,10 +91,11 @@ class MechanicalChecks:
 
     async def _command(self, check: Check, tree: Path, seconds: float) -> CheckResult:
         line = check.value or ""
-        if pytest_run.is_pytest(line):
-            with self._report() as report:
-                ended = await self._shell(line, tree, seconds, report)
-                return self._counted(check, ended, seconds, report)
+        tool = known_tool(line)
+        if tool is not None:
+            with self._reports() as reports:
+                ended = await self._shell(line, tree, seconds, (tool, reports))
+                return self._counted(check, ended, seconds, tool, reports)
         ended = await self._shell(line, tree, seconds)
         said = _said(line, ended, seconds)
         if said.reply is Reply.NO and await self._is_nonsense(line, tree, ended):
@@ -109,16 +111,23 @@ class MechanicalChecks:
         return not (await self._containment.run(command)).is_clean
 
     async def _shell(
-        self, line: str, tree: Path, seconds: float, report: Path | None = None
+        self,
+        line: str,
+        tree: Path,
+        seconds: float,
+        counting: tuple[KnownTool, Path] | None = None,
     ) -> Ended:
         settings = self._settings
         # What a check leaves behind might be taken for work: no compiled Python at least.
         environment = {"PYTHONDONTWRITEBYTECODE": "1", **settings.environment}
         writable = [tree, *settings.writable]
-        if report is not None:
-            before = environment.get(pytest_run.ADDOPTS, "")
-            environment[pytest_run.ADDOPTS] = pytest_run.addopts(before, report)
-            writable.append(report.parent)
+        readable: tuple[Path, ...] = ()
+        if counting is not None:
+            tool, reports = counting
+            line = tool.line
+            environment |= tool.given(environment, reports)
+            writable.append(reports)
+            readable = (reports.parent, *tool.readable)
         return await self._containment.run(
             Command(
                 argv=("sh", "-c", f"exec 2>&1\n{line}"),
@@ -127,6 +136,7 @@ class MechanicalChecks:
                 timeout_seconds=seconds,
                 output_bytes=settings.output_bytes,
                 writable=tuple(writable),
+                readable=readable,
                 hidden=settings.hidden,
                 network=settings.network,
             )
@@ -135,27 +145,35 @@ class MechanicalChecks:
     # --- counts ----------------------------------------------------------------------------------
 
     @contextmanager
-    def _report(self) -> Iterator[Path]:
+    def _reports(self) -> Iterator[Path]:
+        """Where a tool may leave its reports, in a folder that it cannot write to."""
         folder = Path(tempfile.mkdtemp(prefix="dwindle-check-", dir=self._settings.scratch))
         try:
-            yield Path(os.path.realpath(folder)) / "report.xml"
+            reports = Path(os.path.realpath(folder)) / "reports"
+            reports.mkdir()
+            yield reports
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _counted(self, check: Check, ended: Ended, seconds: float, report: Path) -> CheckResult:
-        said = ending(ended, seconds=seconds)
+    def _counted(
+        self, check: Check, ended: Ended, seconds: float, tool: KnownTool, reports: Path
+    ) -> CheckResult:
+        said = _said(check.value or "", ended, seconds)
         what = f"{_shown(check.value)} {said.sentence}"
+        tally: Tally | None = None
+        missing = "left no report of what it ran"
         try:
-            tally = pytest_run.tally(report)
-            missing = "left no report of what it ran"
-        except pytest_run.ReportUnreadable as problem:
-            tally, missing = None, f"left a report that {problem}"
+            tally = tool.tally(reports)
+        except ReportUnreadable as problem:
+            missing = f"left a report that {problem}"
         if said.reply is Reply.NONE:
             return self._result(check, Verdict.COULD_NOT_RUN, what, ended)
         if tally is None:
-            if b"No module named pytest" in ended.stdout.head + ended.stdout.tail:
-                what = f"{_shown(check.value)} did not find pytest"
+            if tool.missing in ended.stdout.head + ended.stdout.tail:
+                what = f"{_shown(check.value)} did not find {tool.name}"
                 return self._result(check, Verdict.COULD_NOT_RUN, what, ended)
+            if not tool.must_report:
+                return self._result(check, _verdict(check, said.reply), what, ended)
             if said.reply is Reply.YES:
                 what = f"{what} but {missing}, so nothing shows that a test ran"
             return self._result(check, _unsaid(check), what, ended)
@@ -164,7 +182,7 @@ class MechanicalChecks:
             verdict, what = _unsaid(check), f"{what} and no test ran"
         elif ended.exit_code == 0 and not tally.failed:
             verdict = _verdict(check, Reply.YES)
-        elif ended.exit_code == pytest_run.SOME_FAILED:
+        elif ended.exit_code == tool.says_no:
             verdict = _verdict(check, Reply.NO)
         else:
             verdict = _unsaid(check)

@@ -25,6 +25,8 @@ class Bare:
 
     def __init__(self, *, mark: str = "") -> None:
         self._mark = mark
+        self._ours: dict[str, str] | None = None
+        """What every program gets to know; as it was when the first was started."""
 
     def describe(self) -> str:
         return (
@@ -35,19 +37,22 @@ class Bare:
     async def run(self, command: Command, watch: Watch | None = None) -> Ended:
         if not command.network:
             return Ended(error=NO_NETWORK_RULE)
-        return await run_program(command, watch, _Group(command, self._mark))
+        if self._ours is None:
+            self._ours = environment({}, self._mark)
+        return await run_program(command, watch, _Group(command, self._ours))
 
 
 class _Group:
-    def __init__(self, command: Command, mark: str) -> None:
+    def __init__(self, command: Command, ours: dict[str, str]) -> None:
         self._command = command
-        self._mark = mark
+        self._ours = ours
         self._pid: int | None = None
 
     def launch(self) -> Launch:
         return Launch(
             argv=self._command.argv,
-            environment=environment(self._command.environment, self._mark),
+            environment={**self._ours, **self._command.environment},
+            tied=False,
         )
 
     def attach(self, pid: int) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dwindle.ports.process import Secret
 
 FEW = 8
+_NONE = re.compile(b"")
 
 
 class Mask:
@@ -24,7 +25,7 @@ class Mask:
         self._shown = {secret.value: secret.shown for secret in secrets if secret.value}
         # The longest first: one may be the beginning of another.
         values = sorted(self._shown, key=len, reverse=True)
-        self._pattern = re.compile(b"|".join(map(re.escape, values)))
+        self._pattern = re.compile(b"|".join(map(re.escape, values))) if values else _NONE
         self._held = b""
 
     def add(self, data: bytes) -> bytes:

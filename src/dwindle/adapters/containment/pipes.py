@@ -6,16 +6,21 @@ import asyncio
 import os
 import select
 import subprocess
+import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
+from dwindle.adapters.containment import starter
+from dwindle.adapters.containment.starter import Start, Wanted
 from dwindle.adapters.containment.tether import Launch
 from dwindle.ports.process import Command
 
 CHUNK = 1 << 16
 """What a pipe holds; and no stream keeps the others waiting for longer than this takes."""
 
+STDERR = 2
 AFTERMATH = 64
 """Chunks read at most after the end, should somebody go on writing who got away."""
 
@@ -46,12 +51,19 @@ class Descriptors:
         return found
 
     def add(self, fd: int, call: Callable[[], object]) -> None:
-        """Call it on every turn of the loop on which there is something to read."""
-        if self._poll is None:
-            asyncio.get_running_loop().add_reader(fd, call)
-        else:
-            self._poll.register(fd, select.EPOLLIN)
+        """Call it on every turn of the loop on which there is something to read.
+
+        Where there is epoll, from any thread.
+        """
         self._calls[fd] = call
+        try:
+            if self._poll is None:
+                asyncio.get_running_loop().add_reader(fd, call)
+            else:
+                self._poll.register(fd, select.EPOLLIN)
+        except BaseException:
+            del self._calls[fd]
+            raise
 
     def remove(self, fd: int) -> None:
         """Before it is closed; as often as one likes."""
@@ -71,10 +83,17 @@ class Descriptors:
 def program_at(name: str, path: str | None) -> str:
     """Where a program is, if that is plain to see; else its name, and whoever starts it looks.
 
-    Popen would do: but it makes a list of every place where the program could be, each time.
+    Popen would do: but it makes a list of every place where the program could be, each time. What
+    was found is believed for a second.
     """
     if "/" in name or path is None:
         return name
+    return _found(name, path, int(time.monotonic()))
+
+
+@lru_cache(64)
+def _found(name: str, path: str, second: int) -> str:
+    del second
     for folder in path.split(os.pathsep):
         if not folder.startswith("/"):
             break  # it depends on where one stands
@@ -84,56 +103,77 @@ def program_at(name: str, path: str | None) -> str:
     return name
 
 
-def start(
-    command: Command, launch: Launch
-) -> tuple[subprocess.Popen[bytes], tuple[int | None, int, int]]:
-    """Start it with a pipe for each stream; return it with our ends of the pipes."""
-    ours: list[int] = []
-    theirs: list[int] = []
+Ends = tuple[int | None, int, int]
+"""Of the pipes for stdin, if there is one, stdout and stderr."""
+
+
+def pipes(*, fed: bool) -> tuple[Ends, Ends]:
+    """A pipe for each stream of a program: our ends, and its own."""
+    made: list[int] = []
     try:
-        out, err = _pipe_from(ours, theirs), _pipe_from(ours, theirs)
-        feed = _pipe_to(ours, theirs) if command.stdin or launch.gated else None
-        process = subprocess.Popen(
-            launch.argv,
-            executable=program_at(launch.argv[0], launch.environment.get("PATH")),
-            stdin=subprocess.DEVNULL if feed is None else theirs[2],
-            stdout=theirs[0],
-            stderr=theirs[1],
-            cwd=command.cwd,
-            env=launch.environment,
-            pass_fds=launch.inherited,
-            start_new_session=True,
-        )
+        for ours in (0, 0, 1) if fed else (0, 0):
+            ends = os.pipe()
+            made += ends
+            os.set_blocking(ends[ours], False)
     except BaseException:
-        for fd in ours:
+        for fd in made:
             os.close(fd)
         raise
-    finally:
-        for fd in theirs:
-            os.close(fd)
-    return process, (feed, out, err)
+    out, its_out, err, its_err, *feed = made
+    its_feed, our_feed = feed or (None, None)
+    return (our_feed, out, err), (its_feed, its_out, its_err)
 
 
-def _pipe_from(ours: list[int], theirs: list[int]) -> int:
-    read, write = os.pipe()
-    ours.append(read)
-    theirs.append(write)
-    os.set_blocking(read, False)
-    return read
+def start_here(command: Command, launch: Launch, theirs: Ends) -> int:
+    """Start a program, and stand still until it has begun; the number of its process.
+
+    Raises OSError or ValueError, and says there what is missing.
+    """
+    process = subprocess.Popen(
+        launch.argv,
+        executable=program_at(launch.argv[0], launch.environment.get("PATH")),
+        stdin=subprocess.DEVNULL if theirs[0] is None else theirs[0],
+        stdout=theirs[1],
+        stderr=theirs[2],
+        cwd=command.cwd,
+        env=launch.environment,
+        pass_fds=launch.inherited,
+        start_new_session=True,
+    )
+    process.returncode = 0  # we wait for it ourselves
+    return process.pid
 
 
-def _pipe_to(ours: list[int], theirs: list[int]) -> int:
-    read, write = os.pipe()
-    ours.append(write)
-    theirs.append(read)
-    os.set_blocking(write, False)
-    return write
+def start_elsewhere(
+    command: Command,
+    launch: Launch,
+    theirs: Ends,
+    begun: Callable[[int], None],
+    refused: Callable[[OSError | ValueError | None], None],
+) -> Start | None:
+    """Have a program started in another thread; None if that cannot be done, or is not right."""
+    if launch.tied or launch.inherited or not starter.is_possible():
+        return None
+    program = program_at(launch.argv[0], launch.environment.get("PATH"))
+    above = min(fd for fd in theirs if fd is not None) > STDERR
+    if not above or not program.startswith("/"):
+        return None
+    wanted = Wanted(
+        program=program,
+        argv=tuple(launch.argv),
+        environment=tuple([f"{name}={value}" for name, value in launch.environment.items()]),
+        folder=str(command.cwd),
+        stdin=theirs[0],
+        stdout=theirs[1],
+        stderr=theirs[2],
+    )
+    return Start(wanted, begun, refused)
 
 
 def when_gone(
     loop: asyncio.AbstractEventLoop,
     descriptors: Descriptors,
-    process: subprocess.Popen[bytes],
+    pid: int,
     then: Callable[[], None],
 ) -> int | None:
     """Call `then` when the process has ended; returns the pidfd that is watched.
@@ -141,16 +181,20 @@ def when_gone(
     It is not reaped yet: until then its number, and its group's, can be nobody else's.
     """
     if not hasattr(os, "pidfd_open"):
-        waiting = loop.run_in_executor(None, process.wait)
+        waiting = loop.run_in_executor(None, os.waitid, os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         waiting.add_done_callback(lambda _: then())
         return None
-    pidfd = os.pidfd_open(process.pid)
+    pidfd = os.pidfd_open(pid)
 
     def gone() -> None:
         descriptors.remove(pidfd)
         then()
 
-    descriptors.add(pidfd, gone)
+    try:
+        descriptors.add(pidfd, gone)
+    except BaseException:
+        os.close(pidfd)
+        raise
     return pidfd
 
 
@@ -169,7 +213,10 @@ class Reader:
         self._descriptors = descriptors
         self._fd: int | None = fd
         self._take = take
-        descriptors.add(fd, self._read)
+
+    def listen(self) -> None:
+        if self._fd is not None:
+            self._descriptors.add(self._fd, self._read)
 
     def _read(self) -> bool:
         """Whether there may be more."""

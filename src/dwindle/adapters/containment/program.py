@@ -6,8 +6,9 @@ not the end of its output: somebody who inherited the pipe may hold it open for 
 run must not return before the killing is done, not even when it is cancelled again. And a run is
 started for every check, so what it costs counts.
 
-Processes are started from the thread that runs the event loop. That has to be the main thread:
-the kernel sends the signal for a dead parent when the *thread* that forked ends.
+Processes that are tied to us are started from the thread that runs the event loop. That has to be
+the main thread: the kernel sends the signal for a dead parent when the *thread* that forked ends.
+Others are started elsewhere, while the loop goes on: see `starter.py`.
 """
 
 from __future__ import annotations
@@ -16,22 +17,29 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 
+from dwindle.adapters.containment.bound_tether import BoundTether
 from dwindle.adapters.containment.capture import Output
 from dwindle.adapters.containment.pipes import (
     Descriptors,
     Feeder,
     Reader,
     is_readable,
-    start,
+    pipes,
+    start_elsewhere,
+    start_here,
     when_gone,
 )
+from dwindle.adapters.containment.starter import Start
 from dwindle.adapters.containment.tether import Fate, Tether
-from dwindle.ports.process import Command, Ended
+from dwindle.ports.process import UNBOUNDED, Command, Ended
 
 GRACE_SECONDS = 0.2
 """Between asking a program to end and killing it."""
+
+START_SECONDS = 0.001
+"""How often one looks whether a start is over that is not wanted any more."""
 
 KILLED_SECONDS = 5.0
 """A killed process that is still there after this hangs in the kernel; waiting on is useless."""
@@ -45,6 +53,8 @@ async def run_program(command: Command, watch: Watch | None, tether: Tether) -> 
     Raises only what `watch` raises.
     """
     loop = asyncio.get_running_loop()
+    if command.bounds != UNBOUNDED:
+        tether = BoundTether(tether, command.bounds)
     with closing(tether):
         if not command.argv:
             return Ended(error="there is no program to run")
@@ -92,38 +102,90 @@ class _Program:
         # Resolved when there is a reason to end: the starter is gone, or it shall go.
         self._over: asyncio.Future[None] = loop.create_future()
         self._exited: asyncio.Future[None] = loop.create_future()
-        launch = tether.launch()
-        self._is_open = not launch.gated
+        self._problem: OSError | ValueError | None = None
+        self._pid: int | None = None  # until it is reaped
+        self._returncode = 0
+        self._pidfd: int | None = None
+        self._start: Start | None = None
+        self._launch = tether.launch()
+        self._is_open = not self._launch.gated
         self._descriptors = Descriptors.of(loop)
-        self._process, mine = start(command, launch)
-        tether.attach(self._process.pid)
-        try:
-            self._connect(*mine)
-        except BaseException:
-            # Out of descriptors: we could neither read it nor see it end.
-            tether.kill()
-            self._process.wait()
-            for fd in mine:
-                if fd is not None:
-                    self._descriptors.remove(fd)
-                    os.close(fd)
-            raise
-
-    def _connect(self, feed: int | None, out: int, err: int) -> None:
-        self._pidfd = when_gone(self._loop, self._descriptors, self._process, self._on_exit)
+        fed = bool(command.stdin) or self._launch.gated
+        (feed, out, err), self._theirs = pipes(fed=fed)
         self._readers = (
             Reader(self._descriptors, out, self._on_stdout),
-            Reader(self._descriptors, err, self._output.take_stderr),
+            Reader(self._descriptors, err, output.take_stderr),
         )
-        self._feeder = None if feed is None else Feeder(self._loop, feed)
+        self._feeder = None if feed is None else Feeder(loop, feed)
+        try:
+            self._begin()
+        except BaseException:
+            self.close()
+            raise
+
+    # --- how it begins ---------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        for reader in self._readers:
+            reader.listen()
+        self._start = start_elsewhere(
+            self._command, self._launch, self._theirs, self._on_begun, self._on_refused
+        )
+        if self._start is None:
+            self._begin_here()
         if self._is_open and self._feeder is not None:
             self._feeder.feed(self._command.stdin)
+
+    def _begin_here(self) -> None:
+        pid = start_here(self._command, self._launch, self._theirs)
+        try:
+            self._on_begun(pid)
+        except BaseException:
+            self._abandon()
+            raise
+
+    def _on_begun(self, pid: int) -> None:
+        """Perhaps in another thread."""
+        self._tether.attach(pid)
+        self._pid = pid
+        self._pidfd = when_gone(self._loop, self._descriptors, pid, self._on_exit)
+
+    def _on_refused(self, problem: OSError | ValueError | None) -> None:
+        """In another thread."""
+        with suppress(RuntimeError):  # the loop is closed: nobody waits for it any more
+            self._loop.call_soon_threadsafe(self._begin_again, problem)
+
+    def _begin_again(self, problem: OSError | ValueError | None) -> None:
+        """It did not begin; or it did, and we cannot see it end."""
+        try:
+            if problem is not None:
+                self._abandon()
+                raise problem
+            if not self._over.done():  # else it was only to be ended
+                self._begin_here()
+                return
+        except (OSError, ValueError) as why:
+            self._problem = why
+        self._on_exit()
+
+    def _abandon(self) -> None:
+        self._tether.kill()
+        self._reap()
+
+    def _reap(self) -> None:
+        if self._pid is None:
+            return
+        with suppress(ChildProcessError):
+            self._returncode = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        self._pid = None
 
     # --- what happens ----------------------------------------------------------------------------
 
     def _on_stdout(self, data: bytes) -> None:
         if not self._is_open:
             self._is_open = True
+            if self._launch.opening is not None:
+                self._launch.opening()
             if self._feeder is not None:
                 self._feeder.feed(b"go\n" + self._command.stdin)
             data = data.removeprefix(b"\n")
@@ -166,10 +228,10 @@ class _Program:
             timer.cancel()
         if not self._exited.done():
             cancelled = await self._stop(cancelled)
-        elif (last := self._tether.last()) is not None:
-            cancelled = await self._settle(last, cancelled)
+        else:
+            cancelled = await self._see_off(cancelled)
         if self._exited.done():
-            self._process.wait()
+            self._reap()
         if cancelled is not None:
             raise cancelled
         for reader in self._readers:
@@ -184,18 +246,31 @@ class _Program:
         self, cancelled: asyncio.CancelledError | None
     ) -> asyncio.CancelledError | None:
         """Ask, wait a moment, kill. Another cancellation cuts the moment short, nothing else."""
-        if self._is_open:  # else there is nobody to ask yet
+        while self._start is not None and not self._start.is_over:  # nobody to ask, or to kill
+            try:
+                await asyncio.sleep(START_SECONDS)
+            except asyncio.CancelledError as again:
+                cancelled = again
+        if self._is_open and self._pid is not None:  # else there is nobody to ask
             self._tether.ask()
             try:
                 await asyncio.wait((self._exited,), timeout=GRACE_SECONDS)
             except asyncio.CancelledError as again:
                 cancelled = again
-        self._tether.kill()
+        if self._pid is not None:
+            self._tether.kill()
         cancelled = await self._insist(self._exited, cancelled)
         if not self._exited.done():
             self._survivors = True
-        elif (last := self._tether.last()) is not None:
-            cancelled = await self._settle(last, cancelled)
+            return cancelled
+        return await self._see_off(cancelled)
+
+    async def _see_off(
+        self, cancelled: asyncio.CancelledError | None
+    ) -> asyncio.CancelledError | None:
+        """The starter is gone, and not reaped: its number is still its own."""
+        if self._pid is not None and (last := self._tether.last()) is not None:
+            return await self._settle(last, cancelled)
         return cancelled
 
     async def _settle(
@@ -231,10 +306,12 @@ class _Program:
         return cancelled
 
     def account(self, seconds: float) -> Ended:
+        if self._problem is not None:
+            return Ended(error=_sentence(self._problem))
         stdout, stderr = self._output.stdout.captured(), self._output.stderr.captured()
         fate = Fate()
         if self._exited.done():
-            fate = self._tether.fate(self._process.returncode, stderr, began=self._is_open)
+            fate = self._tether.fate(self._returncode, stderr, began=self._is_open)
         error = self._said or fate.error
         if self._survivors:
             error = error or "some of its processes were killed but did not end"
@@ -243,6 +320,7 @@ class _Program:
             signal=fate.signal,
             timed_out=self._timed_out,
             error=error,
+            limit=fate.limit,
             seconds=seconds,
             stdout=stdout,
             stderr=stderr,
@@ -256,6 +334,6 @@ class _Program:
         if self._pidfd is not None:
             self._descriptors.remove(self._pidfd)
             os.close(self._pidfd)
-        if self._process.returncode is None:
-            # Hangs in the kernel; without this Python would warn about it at some later time.
-            self._process.returncode = 0
+        for fd in self._theirs:
+            if fd is not None:
+                os.close(fd)

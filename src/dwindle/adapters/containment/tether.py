@@ -6,11 +6,11 @@ so that it cannot get away, and how everything that came of it is ended, is aske
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from dwindle.ports.process import Captured
+from dwindle.ports.process import Captured, Limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +21,12 @@ class Launch:
     environment: Mapping[str, str]
     inherited: tuple[int, ...] = ()
     """Descriptors that it needs besides the three."""
+    tied: bool = True
+    """Whether the kernel ends it with the thread that started it."""
     gated: bool = False
     """Whether process 1 waits for our word before it starts the program; see `namespace.py`."""
+    opening: Callable[[], None] | None = None
+    """Called while it waits, if it is gated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +36,7 @@ class Fate:
     exit_code: int | None = None
     signal: int | None = None
     error: str = ""
+    limit: Limit | None = None
 
 
 class Tether(Protocol):

@@ -1,9 +1,10 @@
 """Containment by `unshare`, where bubblewrap is missing: nobody gets away, files are as they are.
 
 The chain is: setpriv (asks the kernel to kill it when we die, and becomes) unshare (makes the
-namespaces, asks the same for its child) -> setpriv (gives up all privileges for good, and becomes)
-the shell that is process 1 -> the program. Without the first link everything would outlive a killed
-runner.
+namespaces, asks the same for its child) -> a shell (forbids user namespaces inside of this one, and
+becomes) setpriv (gives up all privileges for good, and becomes) the shell that is process 1 -> the
+program. Without the first link everything would outlive a killed runner; without the third a
+program could make itself another user namespace, in which it had every capability again.
 
 The user namespace, for root too, takes away what could undo the PID namespace: with capabilities
 one could unmount the new /proc and enter the namespaces of processes found in the old one.
@@ -11,13 +12,18 @@ one could unmount the new /proc and enter the namespaces of processes found in t
 
 from __future__ import annotations
 
-import os
-
 from dwindle.adapters.containment.environment import environment
 from dwindle.adapters.containment.missing import missing_program
 from dwindle.adapters.containment.namespace import PROCESS_1, Namespace
 from dwindle.adapters.containment.program import Watch, run_program
 from dwindle.ports.process import Command, Ended, Strength
+
+NO_MORE_NAMESPACES = (
+    *("/bin/sh", "-c"),
+    'echo 0 2>/dev/null >/proc/sys/user/max_user_namespaces; exec "$@"',
+    "sh",
+)
+"""The shell in the chain; what it writes holds for its own user namespace only."""
 
 
 class Unshare:
@@ -38,14 +44,14 @@ class Unshare:
         )
 
     def argv(self, command: Command) -> list[str]:
-        # Only root keeps capabilities in a user namespace; others could not even drop them.
-        dropped = ("--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
         return [
             *(self._setpriv, "--pdeathsig", "KILL"),
             *(self._program, "--user", "--map-current-user", "--pid", "--ipc", "--mount-proc"),
             *(() if command.network else ("--net",)),
-            *("--fork", "--kill-child=KILL"),
-            *(self._setpriv, "--no-new-privs", *dropped),
+            *("--fork", "--kill-child=KILL", "--keep-caps"),
+            *NO_MORE_NAMESPACES,
+            *(self._setpriv, "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"),
+            "--ambient-caps=-all",
             *PROCESS_1,
             *command.argv,
         ]
