@@ -14,7 +14,18 @@ from tempfile import TemporaryDirectory
 import pytest
 from tests.adapters.containment.survivors import new_token, put_down, survivors
 from tests.loop.story import RUN, Entry
-from tests.loop.tree_story import Ending, TreeStory, did, edit, ran, works, wrote
+from tests.loop.tree_story import (
+    Ending,
+    TreeStory,
+    breaks,
+    did,
+    edit,
+    mends,
+    ran,
+    splits,
+    works,
+    wrote,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -175,6 +186,44 @@ def test_a_timeout_ends_the_run_with_everything_committed(
     assert story.run() == ended(
         f"a execute guard={verdict}", *PASSED, **A, b_txt="b\n"
     )  # and it can be taken up again
+
+
+def test_planning_that_fails_is_an_attempt_and_a_planning_session(tmp_path: Path) -> None:
+    """On a root that is only planned, and on a leaf that has used up its attempts."""
+    crash, cheat = did(exit=3), did(edit("node('a')['attempts'] = 0"))
+    story = TreeStory(tmp_path).node("root", crash, splits("root", "a", most=1), did())
+    story.node("a", breaks("a"), crash, cheat, did(edit("replace('a', 'b')"), ran("rm -f broken")))
+    story.node("b", mends("b"))
+
+    assert story.run(command="step").tree == ("root open 1/3",)
+    assert story.run() == Ending(
+        code=0,
+        iterations=(
+            "0001 node root decompose guard=skipped",
+            "0002 node root decompose guard=skipped",
+            "0003 node a execute guard=fail",
+            "0004 node a decompose guard=skipped",
+            "0005 node a decompose guard=skipped",
+            "0006 node root decompose guard=skipped",
+            "0007 node a decompose guard=skipped",
+            "0008 node b execute guard=pass",
+        ),
+        tree=("root passes 1/3", "  b passes 1/2"),
+        files={"a.txt": "a?\n", "b.txt": "b\n"},
+        kept=("a/7",),
+    )
+    trees = [json.loads((story.logs(n) / "tree.after.json").read_bytes()) for n in range(3, 7)]
+    assert [tree["root"]["children"][0]["attempts"] for tree in trees] == [1, 2, 3, 3]
+    assert story.called("replay").code == 0
+
+
+def test_planning_that_only_fails_ends_the_run(tmp_path: Path) -> None:
+    story = TreeStory(tmp_path).node("root", did(exit=3))
+
+    ending = story.run()
+
+    assert (ending.code, ending.tree) == (31, ("root open 3/3",))
+    assert len(ending.iterations) == 3
 
 
 def test_an_agent_that_overruns_its_own_shorter_time_has_failed_once(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_more_nodes_than_are_allowed(tmp_path: Path) -> None:
             "0003 node a execute guard=pass",
             "0004 node b execute guard=pass",
         ),
-        tree=("root passes 0/3", "  a passes 1/2", "  b passes 1/2"),
+        tree=("root passes 1/3", "  a passes 1/2", "  b passes 1/2"),
         files={"a.txt": "a\n", "b.txt": "b\n"},
     )
 

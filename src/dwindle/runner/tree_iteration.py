@@ -10,7 +10,7 @@ import contextlib
 import math
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -34,10 +34,11 @@ from dwindle.ports.work import (
     WorkOrder,
 )
 from dwindle.runner import guard as guards
-from dwindle.runner import owned_file
+from dwindle.runner import guard_files, node_tools, owned_file
 from dwindle.runner.belongings import Belongings
 from dwindle.runner.guard import Guard
 from dwindle.runner.iteration_log import IterationLog
+from dwindle.runner.meter import Meter
 from dwindle.runner.orders import order_json
 from dwindle.runner.patience import Wait, patient
 from dwindle.runner.tree_prompt import Mode
@@ -46,6 +47,7 @@ OURS: Final = ".runner/"
 TREE: Final = ".runner/tree.json"
 CONFIG: Final = ".runner/config.toml"
 REFUSED_CONFIG: Final = "config.refused.toml"
+REFUSED_TOOLS: Final = "tools.refused.{}.json"
 LARGEST: Final = 16 << 20
 """Bytes of a file of ours that are read back; the format refuses a longer one."""
 REPORT_BYTES: Final = 1 << 20
@@ -88,6 +90,7 @@ class Bench:
     """How long the run may still take: no wait is longer."""
     held_up: Callable[[AtomId, Wait], None] = lambda _atom, _wait: None
     """Told when a session has to wait for what passes."""
+    meter: Meter = field(default_factory=Meter)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +132,7 @@ class Came:
 async def iterated(bench: Bench, task: Task, plan: Plan, seen: Mapping[str, None]) -> Came:
     """Run the agent and judge what it left. AgentGone: it did not get to work at all."""
     config = owned_file.content_of(bench.place.path / CONFIG, LARGEST)
+    judges = guard_files.digests(bench.guard.command, bench.place.path)
     ended, report, usage = await _patient_session(bench, task)
     robbed = bench.ours.put_back(task.log.folder)
     if isinstance(report, NoReport) and report.trouble in (*ENDS_THE_RUN, *PASSES):
@@ -143,7 +147,10 @@ async def iterated(bench: Bench, task: Task, plan: Plan, seen: Mapping[str, None
         name = f"{task.order.atom}/{task.order.attempt}"
         aside = await bench.place.undo(task.base, OURS, name)
         paths = tuple(path for path in paths if not _outside((path,)))
-    judged = _judged(bench.form.judged(task.content, after, seen), plan, task, meddled=meddled)
+    unfit, paths = await _lists_put_back(bench, task, paths)
+    judged = bench.form.judged(task.content, after, seen)
+    judged = _judged(judged, plan, task, (*unfit, *((CONFIG_CHANGED,) if meddled else ())))
+    now = guard_files.digests(bench.guard.command, bench.place.path)
     came = Came(
         judged=judged,
         kind=Kind.EXECUTE if _outside(paths) else Kind.DECOMPOSE,
@@ -154,7 +161,7 @@ async def iterated(bench: Bench, task: Task, plan: Plan, seen: Mapping[str, None
         timed_out=ended.timed_out,
         refused_text=(after or b"") if judged.problems else b"",
         set_aside=aside,
-        notes=found.notes,
+        notes=(*found.notes, *guard_files.changed(judges, now)),
     )
     if came.kind is Kind.DECOMPOSE or crash or judged.problems:
         return came
@@ -165,7 +172,9 @@ async def iterated(bench: Bench, task: Task, plan: Plan, seen: Mapping[str, None
     verdict = guards.verdict(checked)
     bench.ours.put_back(task.log.folder)
     _settings_put_back(bench, task, config)
-    return replace(came, guard=checked, guarded=verdict, timed_out=checked.timed_out)
+    notes = (*came.notes, *guard_files.uncommitted(bench.place.ignored(tuple(now))))
+    timed_out = checked.timed_out
+    return replace(came, guard=checked, guarded=verdict, timed_out=timed_out, notes=notes)
 
 
 def is_leaf(judged: Judged, node: AtomId) -> bool:
@@ -176,13 +185,12 @@ def is_leaf(judged: Judged, node: AtomId) -> bool:
     return node in ids and node not in [atom.parent for atom in judged.edit.nodes]
 
 
-def _judged(judged: Judged, plan: Plan, task: Task, *, meddled: bool) -> Judged:
-    """The format's word, the kernel's, and ours about the settings."""
+def _judged(judged: Judged, plan: Plan, task: Task, others: Sequence[Problem]) -> Judged:
+    """The format's word, the kernel's, and ours about what is beside the tree."""
     problems = list(judged.problems)
     if judged.edit is not None:
         problems += tree_edits.edit_problems(plan, judged.edit)
-    if meddled:
-        problems.append(CONFIG_CHANGED)
+    problems += others
     if not problems:
         return judged
     return Judged(content=task.content, problems=tuple(problems))
@@ -196,6 +204,25 @@ def _settings_put_back(bench: Bench, task: Task, config: bytes | None) -> bool:
     if changed and found is not None:
         task.log.write(REFUSED_CONFIG, found)
     return changed
+
+
+async def _lists_put_back(
+    bench: Bench, task: Task, paths: tuple[str, ...]
+) -> tuple[list[Problem], tuple[str, ...]]:
+    """Lists of tools that the agent left unfit; they go back, and what it wrote into the log."""
+    problems: list[Problem] = []
+    unfit = []
+    for path in node_tools.lists_among(paths):
+        found = node_tools.tools_at(bench.place.path, path).problems
+        if found:
+            problems += found
+            unfit.append(path)
+            text = owned_file.content_of(bench.place.path / path, LARGEST)
+            task.log.write(REFUSED_TOOLS.format(len(unfit)), text or b"")
+    if unfit:
+        await bench.place.restore(task.base, unfit)
+    left = (path for path in paths if not set(node_tools.lists_among((path,))) & set(unfit))
+    return problems, tuple(left)
 
 
 def _outside(paths: Sequence[str]) -> bool:
@@ -242,8 +269,8 @@ async def _session(bench: Bench, task: Task) -> tuple[Ended, Result]:
         log=task.log.executor,
     )
     try:
-        ended = await bench.containment.run(command, watch=session.watch)
-        result = session.conclude(ended)
+        running = bench.containment.run(command, watch=session.watch)
+        ended, result = await bench.meter.read(order.nonce, session, running)
         if command.timeout_seconds < bench.seconds:
             # Of an agent's own, shorter time only its session has run out: that is one that failed.
             ended = replace(ended, timed_out=False)

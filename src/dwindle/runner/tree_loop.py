@@ -9,9 +9,9 @@ journal, the tree file, the commit, and then a record that the commit is there.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from dwindle.kernel.actions import Action, Probe, Settle, Work
@@ -32,23 +32,22 @@ from dwindle.kernel.events import (
     StopRequested,
     Waited,
 )
-from dwindle.kernel.model import AtomId, Check, CheckType, Plan, Role, RunStatus, StopCode
+from dwindle.kernel.model import AtomId, Plan, Role, RunStatus, StopCode
+from dwindle.kernel.problem import Problem
 from dwindle.kernel.transitions import apply
 from dwindle.kernel.tree_edits import TREE_ROOT, is_refused
 from dwindle.ports.in_place import Done
 from dwindle.ports.iteration import Guarded, Iteration, Kind
 from dwindle.ports.store import Journal, PlanFile
-from dwindle.ports.tree import Node
-from dwindle.ports.work import PASSES, Purpose, Step, WorkOrder
+from dwindle.ports.work import PASSES
 from dwindle.ports.workspace import WorkspaceFailed
 from dwindle.runner import guard as guards
-from dwindle.runner import owned_file
+from dwindle.runner import node_tools, owned_file
 from dwindle.runner.crew import News, whole
 from dwindle.runner.iteration_facts import facts_of
 from dwindle.runner.iteration_log import IterationLog
 from dwindle.runner.judgement import bounded
 from dwindle.runner.loop import Halted, Watcher
-from dwindle.runner.orders import SUMMARY, cut
 from dwindle.runner.patience import Wait
 from dwindle.runner.tree_iteration import (
     TREE,
@@ -59,35 +58,20 @@ from dwindle.runner.tree_iteration import (
     is_leaf,
     iterated,
 )
-from dwindle.runner.tree_prompt import Mode, Pack, Refusal, prompt_of
+from dwindle.runner.tree_progress import Progress
+from dwindle.runner.tree_prompt import Mode, Refusal
+from dwindle.runner.tree_task import Chosen, task_of
 
 REASON = 4000
 SHOWN = 10
 """Paths that are listed when a checkout is not clean."""
+NOTED = 20
+"""Notes about an iteration that go into the journal; `meta.json` has all of them."""
 PATCH = 16 << 20
 """Bytes of a difference that are kept in the log; the commit has all of it."""
-GOAL = ".runner/GOAL.md"
-NOTES = ("ASSUMPTIONS.md", "HUMAN_QUESTIONS.md", "FEEDBACK_LOG.md", "IMPROVEMENTS.md")
 NOT_BY_REDIRECT = (
     "a tree is not redirected while it runs: stop it, edit .runner/tree.json, commit, and run"
 )
-
-
-@dataclass(slots=True, kw_only=True)
-class Progress:
-    """How far a run has come; what the branch, the journal and the logs say about it."""
-
-    run: str
-    plan: Plan
-    content: bytes
-    done: list[Done] = field(default_factory=list)
-    seen: dict[str, None] = field(default_factory=dict)
-    """Every id that was ever on the branch."""
-    refusal: Refusal | None = None
-
-    @property
-    def next_number(self) -> int:
-        return self.done[-1].iteration.number + 1 if self.done else 1
 
 
 class TreeLoop:
@@ -194,14 +178,18 @@ class TreeLoop:
         base = await self._base()
         if base is None:
             return
+        tools = node_tools.tools_of(bench.place.path, action.atom)
+        if tools.problems:
+            self._record(StopRequested(reason=_listed(tools.problems), code=StopCode.INVALID_PLAN))
+            return
         number = progress.next_number
         log = IterationLog(folder=self._logs / f"{number:04}")
         log.begin(progress.content)
         self._log = log
         role = Role.WORKER if isinstance(action, Work) else Role.PROBE
-        mode = self._mode(action)
+        chosen = Chosen(node=action.atom, mode=self._mode(action), tools=tools.names)
         self._record(SessionStarted(atom=action.atom, role=role))
-        task = self._task(action.atom, mode, base, log)
+        task = task_of(bench, progress, chosen, base, log)
         try:
             await bench.place.hand_over(base)
             came = await iterated(bench, task, self.plan, progress.seen)
@@ -230,7 +218,7 @@ class TreeLoop:
         if not dirt:
             return base
         listed = ", ".join(dirt[:SHOWN]) + (", ..." if len(dirt) > SHOWN else "")
-        reason = f"somebody else has changed the checkout between two iterations: {listed}"
+        reason = f"between two iterations the checkout is not as it was committed: {listed}"
         self._record(StopRequested(reason=reason, code=StopCode.TAMPERED))
         return None
 
@@ -240,64 +228,16 @@ class TreeLoop:
         repairs = action.atom == TREE_ROOT and is_refused(self.plan)
         return Mode.REPAIR if repairs else Mode.PLAN
 
-    def _task(self, node: AtomId, mode: Mode, base: str, log: IterationLog) -> Task:
-        progress, plan = self._progress, self.plan
-        root = self._bench.form.root(progress.content)
-        path = _path(root, node)
-        # Read each time: agents may change it, and the next runner would read what they wrote.
-        goal = self._text(GOAL).strip() or root.goal
-        before = [d.iteration for d in progress.done if d.iteration.node == node]
-        order = WorkOrder(
-            role=Role.WORKER,
-            purpose=Purpose.WORK if mode is Mode.WORK else Purpose.PLAN,
-            run=progress.run,
-            atom=node,
-            description=path[-1].goal,
-            goal=goal,
-            attempt=progress.next_number,
-            nonce=plan.sessions[node].nonce,
-            path=tuple(
-                Step(atom=AtomId(n.id), description=cut(n.goal, SUMMARY)) for n in path[:-1]
-            ),
-            checks=(Check(type=CheckType.COMMAND, value=self._bench.guard.line),),
-            timeout_seconds=self._bench.seconds,
-            session_of_atom=len(before) + 1,
-        )
-        pack = Pack(
-            mode=mode,
-            root=root,
-            path=path,
-            subtree=self._bench.form.subtree(progress.content, node),
-            goal=goal,
-            notes=tuple((f".runner/{name}", self._text(f".runner/{name}")) for name in NOTES),
-            context=self._text(f".runner/nodes/{node}/context.md"),
-            tools=self._text(f".runner/nodes/{node}/tools.json"),
-            guard=self._bench.guard.line,
-            last=before[-1] if before else None,
-            refusal=progress.refusal,
-            max_attempts=path[-1].max_attempts,
-        )
-        return Task(
-            base=base,
-            content=progress.content,
-            mode=mode,
-            order=order,
-            prompt=prompt_of(pack),
-            log=log,
-        )
-
-    def _text(self, name: str) -> str:
-        """A note of the agents, as far as it is a file."""
-        found = owned_file.content_of(self._bench.place.path / name, 1 << 20)
-        return (found or b"").decode("utf-8", "replace")
-
     # --- how it ends -----------------------------------------------------------------------------
 
     async def _cut_short(self, task: Task, cause: Interruption) -> None:
         """Not an iteration: what there is is kept, and the checkout is as it was before."""
         order = task.order
         await self._bench.place.set_aside(task.base, f"{order.atom}/{order.attempt}")
-        self._record(SessionInterrupted(atom=order.atom, nonce=order.nonce, cause=cause))
+        used = self._bench.meter.take(order.nonce)
+        self._record(
+            SessionInterrupted(atom=order.atom, nonce=order.nonce, cause=cause, usage=used)
+        )
 
     async def _gone(self, task: Task, gone: AgentGone) -> None:
         limited = gone.report.trouble in PASSES
@@ -317,6 +257,7 @@ class TreeLoop:
 
     async def _close(self, task: Task, came: Came) -> None:
         progress, bench = self._progress, self._bench
+        bench.meter.take(task.order.nonce)  # it is in what it came to
         self._record(self._event(task, came))
         if came.problems:
             text = came.refused_text.decode("utf-8", "replace")
@@ -338,7 +279,12 @@ class TreeLoop:
         progress.done.append(Done(iteration=iteration, commit=commit))
         progress.seen.update(dict.fromkeys(self.plan.atoms))
         self._record(
-            IterationCommitted(number=iteration.number, commit=commit, subject=iteration.subject)
+            IterationCommitted(
+                number=iteration.number,
+                commit=commit,
+                subject=iteration.subject,
+                notes=came.notes[:NOTED],
+            )
         )
         task.log.write("tree.after.json", content)
         task.log.write("diff.patch", await bench.place.patch(task.base, commit, PATCH))
@@ -389,12 +335,7 @@ class TreeLoop:
         self._watch(plan, stamped)
 
 
-def _path(root: Node, wanted: str) -> tuple[Node, ...]:
-    """From the root to the node."""
-    waiting: list[tuple[Node, ...]] = [(root,)]
-    while waiting:
-        path = waiting.pop()
-        if path[-1].id == wanted:
-            return path
-        waiting.extend((*path, child) for child in path[-1].children)
-    raise KeyError(wanted)
+def _listed(problems: Sequence[Problem]) -> str:
+    """All of them, in one sentence."""
+    words = "; ".join(f"{'.'.join(map(str, one.where))}: {one.what}" for one in problems)
+    return bounded(f"{words} ({problems[0].hint})", REASON)

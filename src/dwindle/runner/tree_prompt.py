@@ -2,8 +2,9 @@
 
 Contract, goal, tree, notes, guard, what to do. Equal repositories give equal bytes: there is no
 time in it, no absolute path, and nothing that a program printed, because that is rarely the same
-twice; where it helps, the prompt names the log to look into. Every part has a bound: the selected
-node is shown whole, the rest of the tree in one line a node for as many as fit.
+twice; where it helps, the prompt names the log to look into. The selected node is shown whole,
+however long it is. Every other part has a bound, and the rest of the tree is one line a node for as
+many as fit. In a repair the selected node would be the whole tree: there it has a bound too.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from dwindle.ports.tree import Node
 GOAL: Final = 60_000
 NOTE: Final = 20_000
 """Characters of one of the notes: the end of it, where the latest stands."""
-SUBTREE: Final = 60_000
+WHOLE_TREE: Final = 60_000
+"""Characters of it in a repair."""
 REFUSED: Final = 60_000
 SUMMARY: Final = 200
 """Nodes of the rest of the tree."""
@@ -56,7 +58,8 @@ class Pack:
     """File name and text, in a fixed order."""
     context: str = ""
     """What the node's own folder has to say."""
-    tools: str = ""
+    tools: tuple[str, ...] | None = None
+    """The only ones that it may use; None: all that it has."""
     guard: str
     last: Iteration | None = None
     """The iteration before this one on the same node."""
@@ -175,13 +178,14 @@ def _selected(pack: Pack) -> Iterator[str]:
         yield f"Attempts used: {node.attempts} of {pack.max_attempts}."
     if pack.last is not None:
         yield _last(pack.last)
-    yield fenced(head(pack.subtree, SUBTREE))
+    repairs = pack.mode is Mode.REPAIR
+    yield fenced(head(pack.subtree, WHOLE_TREE) if repairs else pack.subtree)
     if pack.context.strip():
         yield f"`.runner/nodes/{node.id}/context.md`"
         yield fenced(head(pack.context, NOTE))
-    if pack.tools.strip():
-        yield f"`.runner/nodes/{node.id}/tools.json`: use no other tools than it allows."
-        yield fenced(head(pack.tools, NOTE))
+    if pack.tools is not None:
+        yield f"`.runner/nodes/{node.id}/tools.json` allows these tools; use no others:"
+        yield fenced("\n".join(f"- {name}" for name in pack.tools))
 
 
 def _last(last: Iteration) -> str:

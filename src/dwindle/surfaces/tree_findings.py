@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dwindle.adapters.workspaces.standing import ALL_BUT_OURS, STATUS
 from dwindle.kernel.model import PlanKind
+from dwindle.runner import node_tools
 from dwindle.surfaces.cli.problem_list import Unsound
 from dwindle.surfaces.cli.text import listed
 from dwindle.surfaces.committed import ask_git
@@ -33,6 +34,7 @@ def tree_findings(root: Path) -> Iterator[Finding]:
     except Refused as error:
         yield Finding(name="tree", state=_lacking(root), what=f"{TREE}: {error.what}")
     yield _goal(root)
+    yield from _tools(root)
     yield _checkout(root, tree)
 
 
@@ -53,6 +55,15 @@ def _goal(root: Path) -> Finding:
         what = f"`dwindle init` made {GOAL_FILE}, and nobody has written a goal into it yet"
         return Finding(name="goal", state=State.NOTE, what=what)
     return Finding(name="goal", state=State.OK, what=GOAL_FILE)
+
+
+def _tools(root: Path) -> Iterator[Finding]:
+    """Lists of tools that nobody could go by: no session is begun on such a node."""
+    for path in sorted((root / node_tools.FOLDER).glob(f"*/{node_tools.NAME}")):
+        name = path.relative_to(root).as_posix()
+        for problem in node_tools.tools_at(root, name).problems:
+            what = f"{name}: {problem.what}"
+            yield Finding(name="tools", state=_lacking(root), what=what, hint=problem.hint)
 
 
 def _checkout(root: Path, tree: TreeRun | None) -> Finding:

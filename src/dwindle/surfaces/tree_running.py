@@ -10,7 +10,7 @@ import contextlib
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,12 +37,13 @@ from dwindle.runner.control import SOCKETS, Control
 from dwindle.runner.guard import Guard
 from dwindle.runner.loop import Halted
 from dwindle.runner.tree_iteration import CONFIG, LARGEST, OURS, TREE, Bench
-from dwindle.runner.tree_loop import Progress as Standing
 from dwindle.runner.tree_loop import TreeLoop
-from dwindle.surfaces.agents import Terms, agent_of, money_left, nobody, with_found
+from dwindle.runner.tree_progress import Progress as Standing
+from dwindle.surfaces.agents import READ_ONLY_BY, Terms, agent_of, nobody, with_found
 from dwindle.surfaces.cli.output import complain
 from dwindle.surfaces.guard_trouble import guard_trouble
 from dwindle.surfaces.progress import Progress
+from dwindle.surfaces.purse import Purse
 from dwindle.surfaces.refusal import Refused
 from dwindle.surfaces.running import (
     JOURNALS,
@@ -111,7 +112,7 @@ async def _is_on_a_run(repository: Repository) -> bool:
 
 def _ready(root: Path, wish: Wish) -> Ready:
     """Everything that can be wrong before an agent is started."""
-    read = wiring.settings_for(root, None if wish.sandbox else {"sandbox.enabled": False})
+    read = wiring.settings_for(root, wish.overrides)
     if read.settings is None:
         raise NotReady(read.problems, where=wiring.SETTINGS_FILE)
     file = DurableFile(RealDisk(), root / TREE)
@@ -161,15 +162,19 @@ async def _run(
         keepsake=repository.git.git_dir / KEEPSAKE,
     )
     ours.begin()
+    bench = _bench(repository, ready, place, ours, Purse(lambda: standing.plan))
+    if _is_sealed(repository, bench):
+        place.seal()
     loop = TreeLoop(
         standing,
-        _bench(repository, ready, place, ours, money_left(lambda: standing.plan)),
+        bench,
         journal=journal,
         file=ready.file,
         logs=root / LOGS / place.run,
         watch=progress.told,
         encode=event_codec.encode,
     )
+    progress.notify(ready.settings.notify, root)
     progress.recall(events)
     async with progress:
         aligned = Aligned(commit=await place.head())
@@ -178,6 +183,13 @@ async def _run(
         async with listening:
             with signals(loop.asked), _told_of_logs(root / LOGS):
                 return await loop.run(one_iteration=wish.one_iteration)
+
+
+def _is_sealed(repository: Repository, bench: Bench) -> bool:
+    """Whether agents and the guard can only read git's own files."""
+    own = (repository.git.git_dir, repository.common)
+    opened = (path for path in bench.writable if any(path.is_relative_to(one) for one in own))
+    return bench.containment.mechanism == READ_ONLY_BY and not any(opened)
 
 
 @contextlib.contextmanager
@@ -198,12 +210,12 @@ def _bench(
     ready: Ready,
     place: GitInPlace,
     ours: Belongings,
-    money: Callable[[], float | None],
+    purse: Purse,
 ) -> Bench:
     settings, root = ready.settings, repository.checkout
     limits, sandbox = settings.limits, settings.sandbox
     containment = wiring.containment_for(settings, repository)
-    agent = _agent(Terms(settings=settings, root=root, containment=containment, money=money))
+    agent = _agent(Terms(settings=settings, root=root, containment=containment, purse=purse))
     checks = wiring.check_settings(settings)
     kept = [root / ".git", root / CONFIG, root / JOURNALS, root / LOGS]
     readable = tuple(path for path in (*kept, repository.common) if path.exists())

@@ -159,10 +159,17 @@ def test_ids_are_found_even_in_what_is_no_tree() -> None:
 
 def test_planning_is_what_commits_say_beyond_attempts() -> None:
     seen = {Kind.DECOMPOSE: 3, Kind.EXECUTE: 2}
-    assert planning_used(2, seen) == 3
-    assert planning_used(4, seen) == 1  # two sessions crashed without touching code
-    assert planning_used(9, seen) == 0
-    assert planning_used(0, {}) == 0
+    assert planning_used(2, 3, seen) == 3
+    assert planning_used(4, 4, seen) == 1  # two sessions crashed without touching code
+    assert planning_used(9, 9, seen) == 0
+    assert planning_used(0, 3, {}) == 0
+
+
+def test_an_attempt_beyond_the_last_was_planning_that_failed() -> None:
+    seen = {Kind.DECOMPOSE: 2, Kind.EXECUTE: 3}
+    assert planning_used(3, 3, seen) == 2
+    assert planning_used(5, 3, seen) == 2
+    assert planning_used(2, 0, {Kind.DECOMPOSE: 2}) == 2  # a root that is only planned
 
 
 def test_a_root_is_only_planned_unless_told_otherwise() -> None:

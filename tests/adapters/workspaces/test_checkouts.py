@@ -17,7 +17,7 @@ from tests.adapters.workspaces.places import (
 )
 
 from dwindle.adapters.workspaces.checkouts import touched_pins
-from dwindle.ports.workspace import WorkspaceFailed
+from dwindle.ports.workspace import BranchMoved, WorkspaceFailed
 
 
 @story
@@ -60,6 +60,69 @@ async def test_pins_are_as_they_were_at_alignment(place: Path) -> None:
     }
     assert git(fresh.path, "rev-parse", "HEAD") == await workspace.tip()
     assert git(fresh.path, "diff", "--name-only") == ""
+
+
+class Steers:
+    """`*.ini` steers as a whole, the first line of `mixed` in part."""
+
+    def steers(self, path: str) -> bool:
+        return path.endswith(".ini")
+
+    def is_mixed(self, path: str) -> bool:
+        return path.endswith("mixed")
+
+    def mended(self, path: str, then: bytes | None, now: bytes) -> bytes | None:
+        del path
+        if now == b"unreadable\n":
+            return then
+        return (then or b"").split(b"\n", 1)[0] + b"\n" + now.partition(b"\n")[2]
+
+
+@story
+async def test_what_steers_is_as_it_was_at_alignment_and_no_more(place: Path) -> None:
+    write(place, {"a.ini": "a\n", "gone.ini": "g\n", "mixed": "old\nx\n", "b/mixed": "b\nx\n"})
+    write(place, {"c/mixed": "c\nx\n", "d/mixed": "d\n"})
+    git(place, "add", ".")
+    git(place, "commit", "--quiet", "--message=aligned")
+    workspace = await opened(place, steering=Steers)
+    lease = await workspace.lease(1)
+    tree = lease.path
+    write(tree, {"a.ini": "cheat\n", "new.ini": "cheat\n", "src/deep/new.ini": "cheat\n"})
+    write(tree, {"mixed": "cheat\nhonest\n", "b/mixed": "unreadable\n", "new/mixed": "z\ny\n"})
+    write(tree, {"bad/mixed": "unreadable\n", "work.py": "1\n"})
+    (tree / "gone.ini").unlink()
+    (tree / "c/mixed").unlink()
+    (tree / "c/mixed").symlink_to("../mixed")
+    (tree / "d/mixed").unlink()
+    await workspace.integrate(lease, trailers("A1"))
+    fresh = await workspace.checkout(await workspace.tip())
+    assert files_in(fresh.path) == FILES | {
+        "a.ini": "a\n",
+        "gone.ini": "g\n",
+        "mixed": "old\nhonest\n",
+        "b/mixed": "b\nx\n",
+        "c/mixed": "c\nx\n",
+        "d/mixed": "d\n",
+        "new/mixed": "\ny\n",
+        "work.py": "1\n",
+    }
+    assert git(fresh.path, "diff", "--name-only") == ""
+
+
+@story
+async def test_a_branch_that_somebody_else_moved_has_no_tip_of_ours(place: Path) -> None:
+    workspace = await opened(place)
+    tip = await workspace.tip()
+    write(place, {"more": "x\n"})
+    git(place, "add", ".")
+    git(place, "commit", "--quiet", "--message=more")
+    git(place, "update-ref", "refs/heads/runner/01RUN", "HEAD")
+    moved = git(place, "rev-parse", "HEAD")
+    with pytest.raises(BranchMoved) as raised:
+        await workspace.tip()
+    assert str(raised.value) == (
+        f"refs/heads/runner/01RUN was moved by somebody else: to {moved}, from {tip}"
+    )
 
 
 @story

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.adapters.workspaces.in_place_places import BRANCH, at_home, in_step, status, subject
-from tests.adapters.workspaces.places import FILES, files_in, git, refs, repository, story, write
+from tests.adapters.workspaces.places import FILES, files_in, git, refs, story, write
 
 from dwindle.ports.in_place import Difference
 from dwindle.ports.workspace import WorkspaceFailed
@@ -226,27 +226,14 @@ async def test_a_linked_work_tree_is_as_good_as_a_main_one(place: Path, tmp_path
 
 
 @story
-async def test_submodules_are_left_as_they_are(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    library = repository(tmp_path / "library", {"lib.py": "1\n"})
-    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "file")
-    git(place, "submodule", "--quiet", "add", str(library), "lib")
-    git(place, "commit", "--quiet", "--message=with a submodule")
-    home = await at_home(place)
-    base = await home.head()
-    assert await home.dirt() == ()
-    write(place, {"lib/lib.py": "2\n", "lib/new.py": "3\n", "x.txt": "x\n"})
-    assert await home.difference(base) == Difference(paths=("x.txt",))
-    assert await home.set_aside(base, "A/1") is not None
-    assert (place / "lib/lib.py").read_text() == "2\n"
-    assert await home.dirt() == ()
-    git(place / "lib", "commit", "--quiet", "--all", "--message=moved")
-    write(place, {"x.txt": "x\n"})
-    assert await home.difference(base) == Difference(paths=("lib", "x.txt"))
-    commit = await home.commit(base, subject(1))
-    assert git(place, "rev-parse", f"{commit}:lib") == git(place / "lib", "rev-parse", "HEAD")
-    assert await home.dirt() == ()
+async def test_a_branch_that_is_in_the_way_is_named_with_a_way_out(place: Path) -> None:
+    git(place, "branch", "runner")
+    assert await refusal(place) == (
+        "there is a branch named runner, and so there can be none named runner/<run-id>: "
+        "`git branch -m runner another-name` renames it"
+    )
+    git(place, "branch", "--move", "runner", "another-name")
+    assert (await at_home(place, run=None)).made_branch
 
 
 @story

@@ -139,6 +139,19 @@ async def test_a_branch_of_another_history_is_refused(place: Path) -> None:
 
 
 @story
+async def test_a_branch_that_is_in_the_way_is_named_with_a_way_out(place: Path) -> None:
+    git(place, "branch", "runner")
+    before = refs(place)
+    with pytest.raises(WorkspaceFailed) as refusal:
+        await opened(place)
+    assert str(refusal.value) == (
+        "there is a branch named runner, and so there can be none named runner/<run-id>: "
+        "`git branch -m runner another-name` renames it"
+    )
+    assert refs(place) == before
+
+
+@story
 async def test_submodules_that_are_absent_stay_as_they_are(place: Path, tmp_path: Path) -> None:
     inner = repository(tmp_path / "inner")
     allow = ("-c", "protocol.file.allow=always")
@@ -156,6 +169,27 @@ async def test_submodules_that_are_absent_stay_as_they_are(place: Path, tmp_path
     assert files_in(again.path)["vendor/inner/"] == ""
     write(again.path, {"new.txt": "x\n"})
     assert (await workspace.change(again)).paths == ("new.txt",)
+
+
+@story
+async def test_a_repository_planted_in_place_of_a_submodule_is_not_obeyed(
+    place: Path, tmp_path: Path
+) -> None:
+    """Git looks into it when it adds the files around it, and settings can name programs."""
+    inner = repository(tmp_path / "inner", {"lib.py": "1\n"})
+    allow = ("-c", "protocol.file.allow=always")
+    git(place, *allow, "submodule", "--quiet", "add", str(inner), "lib")
+    git(place, "commit", "--quiet", "--message=With a submodule")
+    workspace = await opened(place)
+    lease = await workspace.lease(1)
+    (lease.path / "lib").rmdir()
+    trap = repository(lease.path / "lib", {"lib.py": "1\n"})
+    git(trap, "config", "filter.x.clean", f"touch '{tmp_path / 'sprung'}'; cat")
+    write(trap, {"lib.py": "2\n", ".gitattributes": "* filter=x\n"})
+    write(lease.path, {"new.txt": "x\n"})
+    assert (await workspace.change(lease)).paths == ("new.txt",)
+    await workspace.set_aside(lease, trailers("A1"))
+    assert not (tmp_path / "sprung").exists()
 
 
 @story

@@ -86,7 +86,7 @@ def to_plan(  # noqa: PLR0913 - a tree, and what is not in its file
         atoms={
             AtomId(node.id): _atom(
                 node,
-                probes=planning_used(node.attempts, charged.get(AtomId(node.id), {})),
+                charged.get(AtomId(node.id), {}),
                 most=0 if node is nodes[0] and not execute_root else node.max_attempts,
             )
             for node in nodes
@@ -103,22 +103,23 @@ def to_plan(  # noqa: PLR0913 - a tree, and what is not in its file
     )
 
 
-def planning_used(attempts: int, iterations: Mapping[Kind, int]) -> int:
+def planning_used(attempts: int, most: int, iterations: Mapping[Kind, int]) -> int:
     """Planning sessions of a node, from what its commits say and its counter holds.
 
     A commit says decompose or execute. Every execute has raised `attempts`; so has a decompose
-    whose session crashed or was refused. Whatever decompose is left over was planning.
+    whose session failed. Up to the node's `most`, these were sessions that might have worked, and
+    what is above it were planning sessions that failed: only those come after the last attempt.
     """
-    failed = max(0, attempts - iterations.get(Kind.EXECUTE, 0))
-    return max(0, iterations.get(Kind.DECOMPOSE, 0) - failed)
+    worked = max(0, min(attempts, most) - iterations.get(Kind.EXECUTE, 0))
+    return max(0, iterations.get(Kind.DECOMPOSE, 0) - worked)
 
 
-def _atom(node: TreeNode, *, probes: int, most: int) -> Atom:
+def _atom(node: TreeNode, iterations: Mapping[Kind, int], *, most: int) -> Atom:
     return Atom(
         id=AtomId(node.id),
         description=node.goal,
         status=Status.RESOLVED if node.passes else Status.PENDING,
         attempts=node.attempts,
         max_attempts=most,
-        probes=probes,
+        probes=planning_used(node.attempts, most, iterations),
     )

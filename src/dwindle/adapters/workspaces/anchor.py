@@ -28,6 +28,8 @@ class Anchor:
     run: str
     ref: str
     vigil: Vigil
+    is_sealed: bool = False
+    """Agents cannot write to git's own files: what changes there is the person's, and stays."""
     lead: str = ""
     """The agent's own last commit on top of the base, if it made any."""
     _troubles: list[str] = field(default_factory=list)
@@ -85,15 +87,17 @@ class Anchor:
         if not self._admin.is_dir():
             raise WorkspaceFailed(f"{self._admin} is gone, and all of git's memory with it")
         self.repository.checkout.mkdir(parents=True, exist_ok=True)
-        seen = self.vigil.look()
-        self._troubles += self.vigil.put_files_back(seen)
+        seen = None if self.is_sealed else self.vigil.look()
+        if seen is not None:
+            self._troubles += self.vigil.put_files_back(seen)
         for name in ("HEAD.lock", "index.lock"):
             remove(self._admin / name)
         remove(self.repository.common / f"{self.ref}.lock")
         self._end_operations()
         if self.head() != f"ref: {self.ref}" or self.tip() != base:
             await self._come_back(base)
-        self._troubles += await self.vigil.put_refs_back(seen)
+        if seen is not None:
+            self._troubles += await self.vigil.put_refs_back(seen)
         self._note.unlink(missing_ok=True)
 
     def _end_operations(self) -> None:

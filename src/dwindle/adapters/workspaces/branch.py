@@ -132,6 +132,7 @@ async def open_branch(repository: Repository, run: str, aligned: str) -> Branch:
     found = await git.ask("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
     tip = found.text if found.code == 0 else start
     if found.code:
+        await repository.require_room_for_runs()
         await git.with_settings(*DURABLE).tell("update-ref", ref, start, "0" * len(start))
     elif not await repository.is_ancestor(start, tip):
         what = f"runner/{run} does not contain the commit of alignment, {start}"

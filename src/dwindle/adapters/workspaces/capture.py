@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dwindle.adapters.workspaces.git import DURABLE, DURABLE_IN_BULK, Git, Said
-from dwindle.adapters.workspaces.tree import copy_index
+from dwindle.adapters.workspaces.tree import copy_index, remove
 from dwindle.ports.workspace import WorkspaceFailed
 
 IGNORED_FILES = 2_000
@@ -140,6 +140,7 @@ class Capture:
 
     async def _start(self) -> None:
         """An index of what the session began with, or what it last committed."""
+        self._disarm()
         (self.tree.admin / f"{self.tree.capture.name}.lock").unlink(missing_ok=True)
         if not self.tree.capture.exists():
             self.tree.admin.mkdir(parents=True, exist_ok=True)
@@ -149,6 +150,14 @@ class Capture:
                 await self._git.tell("read-tree", self.base)
         if self.head != self.base:
             await self._git.tell("read-tree", "-i", "-m", self.head)
+
+    def _disarm(self) -> None:
+        """Git goes into a folder of a submodule, and obeys the settings of what it finds there."""
+        top = self.tree.path
+        for path in self.tree.hollow:
+            inside = top / path / ".git"
+            if not any(one.is_symlink() for one in inside.parents if top in one.parents):
+                remove(inside)
 
     async def _take_in(self, git: Git) -> Captured:
         added = await self._add(git)

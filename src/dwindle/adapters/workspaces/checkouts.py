@@ -10,14 +10,16 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from dwindle.adapters.workspaces.furnish import Furnishing
 from dwindle.adapters.workspaces.repository import Repository
+from dwindle.adapters.workspaces.steered import put_steering_back
 from dwindle.adapters.workspaces.tree import OWNER, Tree, known_trees, throw_away
+from dwindle.ports.workspace import Steering
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,8 @@ class Checkouts:
     aligned: str
     pins: tuple[str, ...]
     furnishing: Furnishing
+    steering: Callable[[], Steering] | None = None
+    """What steers the tools of the base case, as the plan has it now."""
     folder: Path | None = None
     """Where they are made; the system's folder for temporary files if not said."""
 
@@ -47,6 +51,8 @@ class Checkouts:
         at = tree.git.at(place, index=tree.index)
         await at.tell("read-tree", commit)
         await self._restore_pins(tree)
+        if self.steering is not None and self.aligned:
+            await put_steering_back(at, self.aligned, self.steering())
         pinned = (await at.tell("write-tree")).text
         await at.tell("read-tree", "--reset", "-u", pinned)
         tree.adopt_index()

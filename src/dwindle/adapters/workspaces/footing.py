@@ -10,18 +10,22 @@ made anew.
 from __future__ import annotations
 
 import os
-import re
+import shutil
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dwindle.adapters.workspaces.anchor import Anchor
 from dwindle.adapters.workspaces.capture import MANY, Capture
 from dwindle.adapters.workspaces.git import DURABLE, DURABLE_IN_BULK, Git, Said
+from dwindle.adapters.workspaces.hidden import hidden_in, show
+from dwindle.adapters.workspaces.ignored import RULES, Ignored, note, rules_in, with_old_rules
 from dwindle.adapters.workspaces.leftovers import (
     Checkout,
     Taken,
     move_histories,
+    put_back,
     put_unfit_away,
     take_in,
 )
@@ -32,12 +36,12 @@ from dwindle.adapters.workspaces.standing import (
     STATUS,
     selective,
 )
+from dwindle.adapters.workspaces.submodules import Submodules
 from dwindle.adapters.workspaces.tree import copy_index, remove
 from dwindle.adapters.workspaces.vigil import Vigil
 
-_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
-_HIDDEN = re.compile(r"[a-zS] ")
-"""How `git ls-files -v` marks what git was told not to look at."""
+ROUNDS = 6
+"""Putting a `.gitignore` back can bring files to light that it hid; and those hold others."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,6 +50,11 @@ class Footing:
     git: Git
     place: Checkout
     anchor: Anchor
+    submodules: Submodules
+    ignored: Ignored = field(default_factory=Ignored)
+    """When the iteration began; nothing until then."""
+    kept_out: list[str] = field(default_factory=list)
+    """A note for each time that something ignored was kept out of what is committed."""
     inner: list[str] = field(default_factory=list)
     """Folders of inner repositories."""
     _news: int | None = None
@@ -70,8 +79,14 @@ class Footing:
         """An iteration: nothing is known yet of what an agent did."""
         self.anchor.begin()
         self.inner.clear()
+        self.kept_out.clear()
         self._news = None
         self.place.capture.unlink(missing_ok=True)
+
+    async def settle(self, base: str) -> None:
+        """An agent has ended, or never will: nothing that it left steers git any more."""
+        self.submodules.link(self.anchor.vigil.room)
+        await self.anchor.settle(base)
 
     # --- our index ------------------------------------------------------------------------------
 
@@ -82,25 +97,15 @@ class Footing:
         for source in (self.place.index, self.place.real):
             if source.exists():
                 copy_index(source, self.place.index)
-                hidden = await self._hidden()
+                at = self.git.at(self.place.path, index=self.place.index)
+                hidden = await hidden_in(at)
                 if hidden is None:
                     continue
-                for flag in ("--no-assume-unchanged", "--no-skip-worktree") if hidden else ():
-                    at = self.git.at(self.place.path, index=self.place.index)
-                    await at.tell("update-index", flag, "-z", "--stdin", given=hidden)
+                await show(at, hidden)
                 break
         else:
             remove(self.place.index)
         self._ours = _facts(self.place.index)
-
-    async def _hidden(self) -> bytes | None:
-        """What our index says not to look at; None if git cannot read it."""
-        at = self.git.at(self.place.path, index=self.place.index)
-        said = await at.ask("ls-files", "-z", "-v")
-        if said.code:
-            return None
-        marked = (line[2:] for line in said.lines if _HIDDEN.match(line))
-        return b"".join(os.fsencode(path) + b"\0" for path in marked)
 
     async def know(self, commit: str) -> None:
         """Make our index be about a commit; what it knows of unchanged files stays."""
@@ -128,13 +133,44 @@ class Footing:
 
     # --- looking --------------------------------------------------------------------------------
 
-    async def status(self, commit: str) -> Said:
+    async def status(self, commit: str, *more: str) -> Said:
         """What `git status` says by our index."""
         await self.know(commit)
         asking = selective(self.git.at(self.place.path, index=self.place.index))
-        said = await asking.tell(*STATUS, *ALL_BUT_OURS)
+        said = await asking.tell(*STATUS, *more, *ALL_BUT_OURS)
         self._news = said.out.count(b"\0")
         return said
+
+    async def first_look(self, commit: str) -> tuple[str, ...]:
+        """The status before an agent is at work; what is ignored then is remembered."""
+        said = await self.status(commit, "--ignored=matching")
+        self.ignored = Ignored.of(said.lines)
+        return tuple(line for line in said.lines if not line.startswith("!! "))
+
+    async def cover(self, base: str) -> Said:
+        """The status, once rules hold again without which something ignored came to light."""
+        said = await self.status(base)
+        for number in range(ROUNDS):
+            paths = [line[3:] for line in said.lines]
+            exposed, rules = self.ignored.among(paths), rules_in(paths)
+            if not exposed or not rules:
+                break
+            for path in rules:
+                await self._hold_again(base, path, whole=number > 0)
+            self.kept_out.append(note(exposed, rules))
+            said = await self.status(base)
+        return said
+
+    async def _hold_again(self, base: str, path: str, *, whole: bool) -> None:
+        """Let old rules win over the agent's, or, where that was not enough, be the only ones."""
+        file, kept = self.place.path / path, self.anchor.vigil.room() / RULES.lstrip(".")
+        with suppress(OSError):
+            shutil.move(file, kept)
+        old = await self.git.ask("cat-file", "blob", f"{base}:{path}")
+        if whole or old.code or not kept.is_file() or kept.is_symlink():
+            await put_back(self.git, self.place, base, [path])
+        else:
+            file.write_bytes(with_old_rules(kept.read_bytes(), old.out))
 
     async def staged(self, commit: str) -> tuple[str, ...]:
         """Where git's own index says something else than a commit."""
@@ -158,7 +194,19 @@ class Footing:
         capture = Capture(tree=self.place, base=base, head=lead, shared=mine, bulk=bulk)
         taken = await take_in(capture)
         self.inner += taken.captured.inner
+        exposed = self.ignored.among(taken.captured.paths)
+        if exposed:
+            await self.leave_out(exposed)
+            left = tuple(path for path in taken.captured.paths if path not in exposed)
+            taken = replace(taken, captured=replace(taken.captured, paths=left))
         return taken
+
+    async def leave_out(self, paths: Sequence[str]) -> None:
+        """Not in what was taken in, whatever git thinks; the files stay where they are."""
+        given = b"".join(os.fsencode(path) + b"\0" for path in paths)
+        await self.capturing.tell("update-index", "--force-remove", "-z", "--stdin", given=given)
+        if not self.kept_out:
+            self.kept_out.append(note(paths, ()))
 
     async def tree(self, base: str) -> str:
         """The tree of all there is, taken in; what git cannot take in is put away."""
@@ -171,12 +219,23 @@ class Footing:
             before = _facts(self.place.capture)
             said = await adding.ask("add", "-A", *ALL_BUT_OURS)
             if not said.err or _is_about_ours(said):
-                unchanged = _facts(self.place.capture) == before
-                return f"{base}^{{tree}}" if unchanged else await self.written()
+                if _facts(self.place.capture) == before:
+                    return f"{base}^{{tree}}"
+                if not await self._exposed(base):
+                    return await self.written()
             self.place.capture.unlink(missing_ok=True)
+        if self.ignored.paths:
+            await self.cover(base)
         taken = await self.take_in(base)
         await self.clear(base, taken)
         return await self.written()
+
+    async def _exposed(self, base: str) -> bool:
+        """Whether anything was taken in that was ignored."""
+        if not self.ignored.paths:
+            return False
+        words = ("diff-index", "--cached", "--name-only", "--no-renames", "--diff-filter=A", "-z")
+        return bool(self.ignored.among((await self.capturing.tell(*words, base)).lines))
 
     async def written(self) -> str:
         return (await self.capturing.with_settings(*DURABLE).tell("write-tree")).text
@@ -208,7 +267,7 @@ def _facts(path: Path) -> tuple[int, ...]:
     return ()
 
 
-def footing(repository: Repository, run: str, ref: str) -> Footing:
+def footing(repository: Repository, run: str, ref: str, submodules: Submodules) -> Footing:
     # A commit says in its header if it is not UTF-8; ours do not depend on a person's setting.
     git = repository.git.with_settings("i18n.commitEncoding=UTF-8")
     return Footing(
@@ -218,4 +277,5 @@ def footing(repository: Repository, run: str, ref: str) -> Footing:
         anchor=Anchor(
             repository=repository, run=run, ref=ref, vigil=Vigil.begin(repository, run, ref)
         ),
+        submodules=submodules,
     )

@@ -23,6 +23,11 @@ class GitGround:
     async def tracked(self, commit: str) -> tuple[str, ...]:
         return await self.repository.tracked(commit)
 
+    async def content(self, commit: str, path: str) -> bytes | None:
+        """What a file holds in a commit; None if it is not there."""
+        said = await self.repository.git.ask("cat-file", "blob", f"{commit}:{path}")
+        return None if said.code else said.out
+
     async def is_ignored(self, path: str) -> bool:
         if path.startswith(("/", "../")):
             return False  # git refuses to speak about what lies outside

@@ -15,7 +15,7 @@ import asyncio
 import os
 import stat
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -24,16 +24,20 @@ from typing import Self
 from dwindle.adapters.workspaces.attempts import keep_as
 from dwindle.adapters.workspaces.capture import survey
 from dwindle.adapters.workspaces.failures import of_the_world
-from dwindle.adapters.workspaces.footing import Footing, footing
+from dwindle.adapters.workspaces.footing import ROUNDS, Footing, footing
 from dwindle.adapters.workspaces.git import DURABLE
+from dwindle.adapters.workspaces.hidden import explained, hidden_in
+from dwindle.adapters.workspaces.ignored import rules_in
 from dwindle.adapters.workspaces.in_place_history import history_of
 from dwindle.adapters.workspaces.leftovers import put_back
 from dwindle.adapters.workspaces.merge import commit_tree
 from dwindle.adapters.workspaces.message import attempts_of, fit, message
 from dwindle.adapters.workspaces.presence import be_the_only_one, open_presence
 from dwindle.adapters.workspaces.repository import Repository
-from dwindle.adapters.workspaces.standing import OURS, stand
+from dwindle.adapters.workspaces.standing import OURS, selective, stand
+from dwindle.adapters.workspaces.submodules import INSIDE, submodules_of
 from dwindle.adapters.workspaces.tree import copy_index
+from dwindle.adapters.workspaces.written_form import in_old_form, lengths
 from dwindle.kernel.model import AtomId
 from dwindle.ports.in_place import Difference, History
 from dwindle.ports.workspace import Trailers, WorkspaceFailed
@@ -42,10 +46,6 @@ _PEOPLE = tuple(
     f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL", "DATE")
 )
 """Who commits, and when: the only variables of the surroundings that git of ours gets to see."""
-
-_ROUNDS = 6
-"""Putting a `.gitignore` back can bring files to light that it hid; and those hold others."""
-_RULES = ".gitignore"
 
 
 class GitInPlace:
@@ -74,7 +74,8 @@ class GitInPlace:
             git = replace(repository.git, held=(*repository.git.held, presence))
             repository = replace(repository, git=git)
             repository.exclude(OURS)
-            found = footing(repository, standing.run, standing.ref)
+            inside = await submodules_of(repository)
+            found = footing(repository, standing.run, standing.ref, inside)
             await found.adopt()
         except BaseException:
             os.close(presence)
@@ -97,6 +98,13 @@ class GitInPlace:
     def branch(self) -> str:
         return self._footing.anchor.ref.removeprefix("refs/heads/")
 
+    def seal(self) -> None:
+        """Agents cannot write to git's own files from now on: whatever changes there is not theirs.
+
+        HEAD, the branch of the run and git's index are the run's all the same.
+        """
+        self._footing.anchor.is_sealed = True
+
     # --- looking --------------------------------------------------------------------------------
 
     @of_the_world
@@ -115,10 +123,16 @@ class GitInPlace:
             raise WorkspaceFailed(what, f"`git switch {self.branch}` leads back")
         self._footing.begin()
         head = await self.head()
-        found = (await self._footing.status(head)).lines
+        found = await self._footing.first_look(head)
         known = {line[3:] for line in found}
         staged = await self._footing.staged(head)
-        return (*found, *(f"M  {path}" for path in staged if path not in known))
+        inside = await self._footing.submodules.changed()
+        hidden = (await hidden_in(self._footing.git) or ()) if found else ()
+        return (
+            *explained(found, hidden),
+            *(f"M  {path}" for path in staged if path not in known),
+            *(f" M {path} ({INSIDE})" for path in inside),
+        )
 
     @of_the_world
     async def history(self, since: str | None = None) -> History:
@@ -127,16 +141,21 @@ class GitInPlace:
     @of_the_world
     async def difference(self, base: str) -> Difference:
         here = self._footing
-        await here.anchor.settle(base)
-        if here.is_ordinary:
-            said = await here.status(base)
-            paths = sorted({line[3:] for line in said.lines}, key=os.fsencode)
-            if not said.err and await asyncio.to_thread(_are_plain, self.path, paths):
-                return Difference(paths=tuple(paths), trouble=here.anchor.trouble)
+        await here.settle(base)
+        inside = await here.submodules.changed()
+        trouble = "; ".join(filter(None, (here.anchor.trouble, *_words(inside))))
+        said = await here.cover(base)
+        paths = sorted({line[3:] for line in said.lines}, key=os.fsencode)
+        is_plain = here.is_ordinary and not said.err and not here.ignored.among(paths)
+        if is_plain and await asyncio.to_thread(_are_plain, self.path, paths):
+            return Difference(paths=tuple(paths), notes=tuple(here.kept_out), trouble=trouble)
         taken = await here.take_in(base)
         found = sorted({*taken.captured.paths, *taken.unfit}, key=os.fsencode)
-        notes = taken.captured.notes
-        return Difference(paths=tuple(found), notes=notes, trouble=here.anchor.trouble)
+        notes = (*here.kept_out, *taken.captured.notes)
+        return Difference(paths=tuple(found), notes=notes, trouble=trouble)
+
+    def ignored(self, paths: Sequence[str]) -> tuple[str, ...]:
+        return tuple(self._footing.ignored.among(paths))
 
     @of_the_world
     async def patch(self, base: str, commit: str, most: int) -> bytes:
@@ -152,7 +171,7 @@ class GitInPlace:
     @of_the_world
     async def commit(self, base: str, message: str) -> str:
         here = self._footing
-        await here.anchor.settle(base)
+        await here.settle(base)
         tree = await here.tree(base)
         people = {name: os.environ[name] for name in _PEOPLE if os.environ.get(name)}
         git = replace(here.git, variables={**here.git.variables, **people})
@@ -189,12 +208,14 @@ class GitInPlace:
     @of_the_world
     async def restore(self, base: str, paths: Sequence[str]) -> None:
         here = self._footing
-        await here.anchor.settle(base)
+        await here.settle(base)
         if any(_is_folder(self.path / path) for path in paths):
             taken = await here.take_in(base)
             await self._keep(base, "restored/1", taken.captured.notes)
         await here.know(base)
+        known = await lengths(here.git, here.place, paths)
         await put_back(here.git, here.place, base, paths)
+        await in_old_form(here.git, here.place, base, known)
 
     async def _put_away(self, base: str, name: str, spared: str) -> str | None:
         """Keep what differs, but for what is in a folder, and make it as in the base.
@@ -203,9 +224,9 @@ class GitInPlace:
         rules are put back before anything else is, and what they hide then stays.
         """
         here = self._footing
-        await here.anchor.settle(base)
+        await here.settle(base)
         first, before, kept = None, None, set[str]()
-        for _ in range(_ROUNDS):
+        for _ in range(ROUNDS):
             taken = await here.take_in(base)
             paths = [path for path in taken.captured.paths if not _is_in(path, spared)]
             unfit = tuple(path for path in taken.unfit if not _is_in(path, spared))
@@ -213,21 +234,39 @@ class GitInPlace:
             if not news or paths == before:  # the same again: it is not ours to remove
                 break
             before = paths
+            rules = rules_in(paths)
+            if rules:
+                paths = await self._under_old_rules(base, rules, paths)
             if first is None or not kept.issuperset(paths):
                 ref = await self._keep(base, name, taken.captured.notes)
                 first = first or ref
                 kept.update(paths)
-            rules = _rules_in(paths)
             if rules:
-                await put_back(here.git, here.place, base, rules)
                 here.place.capture.unlink(missing_ok=True)
                 here.anchor.lead = here.anchor.lead if spared else ""
                 continue
             await here.clear(base, replace(taken, unfit=unfit))
-            await self._reset(await self._grafted(base, spared) if spared else base, paths)
+            await self._reset(base, await self._grafted(base, spared) if spared else base, paths)
             here.anchor.lead = here.anchor.lead if spared else ""
             here.inner.clear()
         return first
+
+    async def _under_old_rules(
+        self, base: str, rules: Sequence[str], paths: Sequence[str]
+    ) -> list[str]:
+        """Put back what says what is ignored; without what it hides, which is no longer taken in.
+
+        This has to do without what was seen when the iteration began: its runner may be dead.
+        """
+        here = self._footing
+        await put_back(here.git, here.place, base, rules)
+        asking = selective(here.git.at(self.path, index=here.place.index))
+        given = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)
+        said = await asking.ask("check-ignore", "-z", "--stdin", given=given)
+        hidden = [path.removeprefix("./") for path in said.lines]
+        if hidden:
+            await here.leave_out(hidden)
+        return [path for path in paths if path not in hidden]
 
     async def _keep(self, base: str, name: str, notes: Sequence[str]) -> str:
         """All that was taken in, as an attempt."""
@@ -256,12 +295,17 @@ class GitInPlace:
         given = b"".join(record + b"\0" for record in others) + mine
         return (await git.tell("mktree", "-z", given=given)).text
 
-    async def _reset(self, tree: str, paths: Sequence[str]) -> None:
+    async def _reset(self, base: str, tree: str, paths: Sequence[str]) -> None:
         """These files as in a tree; git only mutters if it may not remove one."""
         here = self._footing
+        known = await lengths(here.git, here.place, paths)
         if not await asyncio.to_thread(_are_in_open_folders, self.path, paths):
             await asyncio.to_thread(survey, self.path, here.place.index)
         await here.capturing.tell("read-tree", "--reset", "-u", tree)
+        again = await in_old_form(here.git, here.place, base, known)
+        if again:
+            given = b"".join(os.fsencode(path) + b"\0" for path in again)
+            await here.capturing.tell("update-index", "-z", "--stdin", given=given)
         here.take_over("")
 
 
@@ -269,11 +313,10 @@ def _is_in(path: str, folder: str) -> bool:
     return bool(folder) and (path == folder or path.startswith(f"{folder}/"))
 
 
-def _rules_in(paths: Sequence[str]) -> list[str]:
-    """Where the files stand, or should, that say what is ignored."""
-    parts = (path.split("/") for path in paths)
-    found = ("/".join(one[: one.index(_RULES) + 1]) for one in parts if _RULES in one)
-    return list(dict.fromkeys(found))
+def _words(inside: Sequence[str]) -> Iterator[str]:
+    """What is wrong with work in these submodules."""
+    for path in inside:
+        yield f"{path}: {INSIDE}"
 
 
 def _is_folder(path: Path) -> bool:

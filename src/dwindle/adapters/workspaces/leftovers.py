@@ -23,6 +23,7 @@ from dwindle.adapters.workspaces.git import Git
 from dwindle.adapters.workspaces.merge import commit_tree
 from dwindle.adapters.workspaces.message import attempts_of
 from dwindle.adapters.workspaces.repository import Repository
+from dwindle.adapters.workspaces.standing import SCRATCH
 from dwindle.adapters.workspaces.tree import remove
 from dwindle.ports.workspace import WorkspaceFailed
 
@@ -46,8 +47,7 @@ class Checkout:
 
     @property
     def scratch(self) -> Path:
-        """An index for one purpose at a time, of which nothing is remembered."""
-        return self.admin / "dwindle-in-place-scratch"
+        return self.admin / SCRATCH
 
     @property
     def real(self) -> Path:

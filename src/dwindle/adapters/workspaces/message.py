@@ -61,6 +61,15 @@ def atom_in(text: str) -> AtomId | None:
     return AtomId(found[1].strip()) if found else None
 
 
+def session_in(text: str, run: str) -> int:
+    """Which session of this run made the commit, by its trailers; 0 if none did."""
+    last = text.rstrip("\n").rpartition("\n\n")[2]
+    if f"Dwindle-Run: {run}\n" not in last:
+        return 0
+    found = re.search(r"^Dwindle-Attempt: (\d{1,18})$", last, re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
 def _printable(text: str) -> str:
     """One line, without what a terminal might obey or git could not store."""
     kept = "".join(char if char.isprintable() else " " for char in text)

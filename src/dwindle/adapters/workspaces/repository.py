@@ -69,6 +69,13 @@ class Repository:
         said = await self.git.tell("for-each-ref", "--format=%(refname) %(objectname)")
         return dict(line.rsplit(" ", 1) for line in os.fsdecode(said.out).splitlines())
 
+    async def require_room_for_runs(self) -> None:
+        """A name in git is a file or a folder, and `runner` would have to be both."""
+        words = ("rev-parse", "--verify", "--quiet", "refs/heads/runner")
+        if (await self.git.ask(*words)).code == 0:
+            what = "there is a branch named runner, and so there can be none named runner/<run-id>"
+            raise WorkspaceFailed(what, "`git branch -m runner another-name` renames it")
+
     async def is_ancestor(self, older: str, newer: str) -> bool:
         said = await self.git.ask("merge-base", "--is-ancestor", older, newer)
         return said.code == 0

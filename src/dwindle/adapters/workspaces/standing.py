@@ -13,8 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dwindle.adapters.workspaces.git import DURABLE, Git, Said
+from dwindle.adapters.workspaces.hidden import explained, hidden_in, show
 from dwindle.adapters.workspaces.message import branch_of
 from dwindle.adapters.workspaces.repository import MADE_BY_US, Repository
+from dwindle.adapters.workspaces.submodules import INSIDE, submodules_of
+from dwindle.adapters.workspaces.tree import copy_index, remove
 from dwindle.ports.iteration import Iteration
 from dwindle.ports.workspace import WorkspaceFailed
 
@@ -22,6 +25,8 @@ RUN = re.compile(r"[0-9A-Z]{1,64}")
 COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 NOTE = "dwindle-in-place-begun"
 """Beside git's own files while an agent is at work: its run, and where it began."""
+SCRATCH = "dwindle-in-place-scratch"
+"""An index for one purpose at a time, of which nothing is remembered."""
 _HEADS = "refs/heads/"
 _RUNNER = f"{_HEADS}runner/"
 _GUARDED = ("main", "master")
@@ -81,7 +86,11 @@ async def stand(
     repository: Repository, *, run: str | None, here: bool, mint: Callable[[], str]
 ) -> Standing:
     """Find the run's branch, or make it at HEAD and go there; no file is touched by that."""
-    problems = [*_in_progress(repository), *await _sparse(repository)]
+    problems = [
+        *_in_progress(repository),
+        *await _sparse(repository),
+        *await _with_a_git_of_their_own(repository),
+    ]
     if run is not None and not RUN.fullmatch(run):
         problems.append(f"{run!r} is no run id: capital letters and digits, 64 at most")
     if problems:
@@ -143,6 +152,7 @@ async def _go(repository: Repository, run: str | None, mint: Callable[[], str]) 
     name = ref.removeprefix(_HEADS)
     known = await _asked_for(git, ref)
     if known.code:
+        await repository.require_room_for_runs()
         head = await repository.head()
         await git.tell("update-ref", "-m", "dwindle: a new run", ref, head, "0" * len(head))
         await git.tell("symbolic-ref", "-m", f"dwindle: to {name}", "HEAD", ref)
@@ -162,8 +172,20 @@ async def _asked_for(git: Git, ref: str) -> Said:
 
 async def dirt_in(repository: Repository) -> tuple[str, ...]:
     """What the person's own `git status` would list, whatever their settings hide."""
-    said = await selective(repository.git).tell(*STATUS, *ALL_BUT_OURS)
-    return said.lines
+    git = repository.git
+    hidden = await hidden_in(git) or ()
+    scratch = git.git_dir / SCRATCH
+    if hidden:
+        copy_index(git.git_dir / "index", scratch)
+        git = git.at(repository.checkout, index=scratch)
+        await show(git, hidden)
+    try:
+        said = await selective(git).tell(*STATUS, *ALL_BUT_OURS)
+    finally:
+        if hidden:
+            remove(scratch)
+    inside = await (await submodules_of(repository)).changed()
+    return (*explained(said.lines, hidden), *(f" M {path} ({INSIDE})" for path in inside))
 
 
 # --- refusals ------------------------------------------------------------------------------------
@@ -182,6 +204,15 @@ async def _sparse(repository: Repository) -> list[str]:
     if "true" in (await repository.git.ask(*words)).lines:
         return ["the checkout is sparse; `git sparse-checkout disable` brings all files back"]
     return []
+
+
+async def _with_a_git_of_their_own(repository: Repository) -> list[str]:
+    """Submodules whose `.git` an agent could write to: git outside of a sandbox would obey it."""
+    if handed_over(repository.git.git_dir)[0]:
+        return []  # an agent was killed, and what it left there is put back
+    found = (await submodules_of(repository)).astray()
+    how = "`git submodule absorbgitdirs` puts it where it is safe"
+    return [f"the submodule {path} has a git folder of its own; {how}" for path in found]
 
 
 def operation_files(git_dir: Path) -> list[Path]:

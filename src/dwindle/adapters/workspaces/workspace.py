@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -15,17 +15,19 @@ from dwindle.adapters.workspaces.checkouts import Checkouts
 from dwindle.adapters.workspaces.failures import of_the_world
 from dwindle.adapters.workspaces.furnish import Furnishing, Setup, check_share
 from dwindle.adapters.workspaces.landing import Landed, land
-from dwindle.adapters.workspaces.message import attempts_of, branch_of, message
+from dwindle.adapters.workspaces.message import attempts_of, branch_of, message, session_in
 from dwindle.adapters.workspaces.presence import be_the_only_one, open_presence
 from dwindle.adapters.workspaces.refs import configuration, moves, watched
 from dwindle.adapters.workspaces.repository import MADE_BY_US, Repository, find
 from dwindle.adapters.workspaces.tree import Note, Tree, known_trees, make, throw_away
 from dwindle.kernel.model import AtomId
 from dwindle.ports.workspace import (
+    BranchMoved,
     Change,
     Conflict,
     Integrated,
     Lease,
+    Steering,
     Trailers,
     WorkspaceFailed,
 )
@@ -74,6 +76,7 @@ class GitWorkspace:
         setup: Setup | None = None,
         share: Sequence[str] = (),
         checkouts: Path | None = None,
+        steering: Callable[[], Steering] | None = None,
         guard_refs: bool = True,
     ) -> Self:
         """The workspace of a run: its branch and integration tree are made if they are not there.
@@ -95,6 +98,7 @@ class GitWorkspace:
                 aligned=branch.start,
                 pins=tuple(pins),
                 furnishing=furnishing,
+                steering=steering,
                 folder=checkouts,
             )
         except BaseException:
@@ -267,7 +271,13 @@ class GitWorkspace:
     # --- the branch -----------------------------------------------------------------------------
 
     async def tip(self) -> str:
-        return self._branch.tip
+        async with self._moving:
+            ref, ours = self._branch.ref, self._branch.tip
+            said = await self._repository.git.ask("rev-parse", "--verify", "--quiet", ref)
+        if said.text != ours:
+            found = said.text or "nothing"
+            raise BranchMoved(f"{ref} was moved by somebody else: to {found}, from {ours}")
+        return ours
 
     async def tree_of(self, commit: str) -> str:
         said = await self._repository.git.tell("rev-parse", "--verify", f"{commit}^{{tree}}")
@@ -277,6 +287,14 @@ class GitWorkspace:
         """Whose commits are on the branch, oldest first: after a crash, the loop compares."""
         commits = await self._branch.commits()
         return tuple((one.atom, one.id) for one in commits if one.atom is not None)
+
+    async def last_session(self) -> int:
+        """The highest number of a session that git has work of; a plan knows at least as many."""
+        run = self._branch.run
+        words = ("for-each-ref", "--format=%(contents)%00", attempts_of(run))
+        kept = (await self._repository.git.tell(*words)).text.split("\0")
+        texts = [*kept, *(commit.text for commit in await self._branch.commits())]
+        return max((session_in(text, run) for text in texts), default=0)
 
     @of_the_world
     async def rebuild(self, without: Sequence[AtomId]) -> tuple[AtomId, ...]:
@@ -308,10 +326,13 @@ class GitWorkspace:
     # --- after a crash --------------------------------------------------------------------------
 
     @of_the_world
-    async def recover(self, atoms: Mapping[int, AtomId] | None = None) -> tuple[str, ...]:
+    async def recover(
+        self, atoms: Mapping[int, AtomId] | None = None, *, at_work: Collection[int] = ()
+    ) -> tuple[str, ...]:
         """Take up the trees that an earlier runner left; save what is in those it had leased.
 
-        `atoms` says whose sessions were in flight, by their numbers. Returns the refs made.
+        `atoms` says whose sessions were in flight, by their numbers. Those `at_work` still are:
+        their trees stay leased, as they are (`leased`). Returns the refs made.
         """
         for descriptor in self._repository.git.held:
             await be_the_only_one(descriptor)
@@ -327,10 +348,18 @@ class GitWorkspace:
                 continue
             tree.capture.unlink(missing_ok=True)
             held = Held(tree=tree, note=note)
+            if note.run == self._branch.run and note.session in at_work:
+                self._held[tree.path] = held
+                continue
             ref = await self._attempts.keep_unclaimed(held, (atoms or {}).get(note.session))
             kept += [ref] if ref else []
             await self._to_pool(tree)
         return tuple(kept)
+
+    def leased(self, session: int) -> Lease | None:
+        """The tree of a session that is still at work, if it has one."""
+        found = (held for held in self._held.values() if held.note.session == session)
+        return next((Lease(path=one.tree.path, base=one.note.base) for one in found), None)
 
     def _clear_locks(self) -> None:
         """Locks on refs that only we move: whoever left them is dead, for we hold the plan."""
