@@ -15,8 +15,9 @@ from typing import Any, Literal
 import msgspec
 
 from dwindle.kernel.base_case import Verdict
+from dwindle.kernel.events import NO_USAGE, Usage
 from dwindle.kernel.graph import view
-from dwindle.kernel.model import Answer, Check, CheckType, Plan, Question, Status, TrailEntry
+from dwindle.kernel.model import Answer, Check, CheckType, Plan, Question, Role, Status, TrailEntry
 from dwindle.ports.process import Strength
 from dwindle.runner.verification import By, Finding, Round
 
@@ -62,8 +63,48 @@ class CheckRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contained:
+    """What agents and checks were kept from, and what a person let them have all the same."""
+
     strength: Strength
     mechanism: str
+    network: bool = True
+    writable: tuple[str, ...] = ()
+    """Besides a session's own folders."""
+    env: tuple[str, ...] = ()
+    """Names of variables, besides the usual ones."""
+    processes: int | None = None
+    memory_bytes: int | None = None
+    file_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """What the sessions of one role took, up to the end of the round."""
+
+    role: str
+    sessions: int
+    seconds: float
+    tokens: int
+    read: int
+    cached: int
+    written: int
+    usd: float
+    estimated: bool
+    """Some of the price was worked out from a table of ours."""
+    unpriced: int
+    """Tokens of sessions of which nobody knows what they cost."""
+
+    def plus(self, usage: Usage) -> Charge:
+        return replace(
+            self,
+            tokens=self.tokens + usage.tokens,
+            read=self.read + usage.read,
+            cached=self.cached + usage.cached,
+            written=self.written + usage.written,
+            usd=self.usd + usage.usd,
+            estimated=self.estimated or usage.estimated,
+            unpriced=self.unpriced + (0 if usage.usd else usage.tokens),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +125,8 @@ class Certificate:
     """What a person was asked, and what they said."""
     limits: dict[str, Amount]
     spent: dict[str, int | float]
+    charges: tuple[Charge, ...] = ()
+    """By role; empty where nobody kept a journal."""
     containment: Contained
     trail: tuple[TrailEntry, ...] = ()
     not_needed: tuple[str, ...] = ()
@@ -128,11 +171,25 @@ def _confirmed(record: CheckRecord, said: Mapping[str, Question]) -> CheckRecord
     return replace(record, verdict=verdict, judged_by=By.PERSON)
 
 
-def certificate(
-    plan: Plan, seen: Round, *, tree: str, contained: Contained, at: str
+def certificate(  # noqa: PLR0913 - what a certificate is made of
+    plan: Plan,
+    seen: Round,
+    *,
+    tree: str,
+    contained: Contained,
+    at: str,
+    charges: Sequence[Charge] = (),
+    judging: Usage = NO_USAGE,
 ) -> Certificate:
-    """Say what a round found, for the plan as it was when the round ended."""
+    """Say what a round found, for the plan as it was when the round ended.
+
+    `charges` are what is on record; `judging`, what the judges of this very round have used, is
+    not there yet.
+    """
     aligned = plan.control.aligned
+    spent = replace(
+        plan.spent, tokens=plan.spent.tokens + judging.tokens, usd=plan.spent.usd + judging.usd
+    )
     return Certificate(
         run=plan.control.run_id or "",
         goal=plan.objective.goal,
@@ -149,7 +206,10 @@ def certificate(
             for field in fields(plan.limits)
             if field.name != "stated"
         },
-        spent=asdict(plan.spent),
+        spent=asdict(spent),
+        charges=tuple(
+            charge.plus(judging) if charge.role == Role.VERIFIER else charge for charge in charges
+        ),
         containment=contained,
         trail=plan.trail,
         not_needed=open_atoms(plan),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dwindle.kernel.base_case import Verdict
 from dwindle.kernel.model import Answer
 from dwindle.ports.process import Strength
-from dwindle.runner.certificate import Certificate, CheckRecord
+from dwindle.runner.certificate import Certificate, Charge, CheckRecord, Contained
 
 COLUMNS = 80
 MARKS = {
@@ -45,6 +45,7 @@ def _lines(of: Certificate) -> Iterator[str]:
     yield from _field("tree", of.tree)
     yield from _field("aligned at", of.aligned_commit)
     yield from _field("contained", _contained(of))
+    yield from _let_have(of.containment)
     yield ""
     passed = sum(record.verdict is Verdict.PASSED for record in of.checks)
     yield f"CHECKS ({passed} of {len(of.checks)} passed)"
@@ -66,6 +67,8 @@ def _lines(of: Certificate) -> Iterator[str]:
         most = of.limits.get(limit) if limit else None
         spent = of.spent.get(name, 0)
         yield f"  {name:<14} {spent:>12g}" + (f" of {most}" if most is not None else "")
+    for charge in of.charges:
+        yield from _wrapped(f"by {charge.role}: {_charge(charge)}", "  ", "    ")
     if of.not_needed:
         yield ""
         yield from _wrapped(f"OPEN AND NOT NEEDED: {', '.join(of.not_needed)}", "", "  ")
@@ -76,6 +79,16 @@ def _lines(of: Certificate) -> Iterator[str]:
             about = f"{entry.or_group} -> {entry.selected}" if entry.or_group else str(entry.atom)
             what = f"{entry.type} {about}: {entry.reason}"
             yield from _wrapped(textwrap.shorten(what, 300, placeholder=" [...]"), "  ", "    ")
+
+
+def _charge(of: Charge) -> str:
+    parts = [f"{of.sessions} session{'s' * (of.sessions != 1)}", f"{of.seconds:.0f} s"]
+    parts += [f"{of.tokens:,} tokens"] if of.tokens else []
+    # More digits than are shown as a rule: a little money is not none.
+    parts += [f"{'about ' * of.estimated}{of.usd:.4f} USD"] if of.usd else []
+    if of.usd and of.unpriced:
+        parts.append(f"{of.unpriced:,} tokens of unknown price")
+    return ", ".join(parts)
 
 
 def _headline(of: Certificate) -> str:
@@ -90,6 +103,30 @@ def _contained(of: Certificate) -> str:
     weak = of.containment.strength is Strength.WEAK
     warning = ": a process that forks fast enough might have escaped" if weak else ""
     return f"{of.containment.strength} ({of.containment.mechanism}){warning}"
+
+
+def _let_have(contained: Contained) -> Iterator[str]:
+    """What a person widened on purpose, and what was bounded."""
+    yield from _field("network", "open" if contained.network else "none")
+    if contained.writable:
+        yield from _field("writable", ", ".join(contained.writable))
+    if contained.env:
+        yield from _field("env", ", ".join(contained.env))
+    if bounds := bounds_text(contained):
+        yield from _field("bounds", bounds)
+
+
+def bounds_text(contained: Contained) -> str:
+    """How much of the machine one program could take."""
+    gib = 1 << 30
+    said = []
+    if contained.processes is not None:
+        said.append(f"{contained.processes} processes")
+    if contained.memory_bytes is not None:
+        said.append(f"{contained.memory_bytes / gib:.1f} GiB of memory")
+    if contained.file_bytes is not None:
+        said.append(f"files of {contained.file_bytes / gib:.1f} GiB")
+    return ", ".join(said)
 
 
 def _check(record: CheckRecord) -> Iterator[str]:

@@ -1,33 +1,38 @@
 """Who does the work: from the settings to agents, and whom to take where nobody was named.
 
 Without any settings the programs that people have are looked for, claude before codex, and the one
-that is found does everything. A person who names one for the worker alone gets no judge by the way:
-who judges is worth a decision of its own.
+that is found does everything. Where somebody is named for other roles only, the one that is found
+works. A person who names one for the worker alone gets no judge by the way: who judges is worth a
+decision of its own.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from dwindle import wiring
+from dwindle.adapters.agents.installed import Program
 from dwindle.adapters.formats.config_kinds import SHELL, Backend
 from dwindle.adapters.formats.config_settings import AgentSettings, Settings
 from dwindle.kernel.exit_codes import EXIT_CODES
-from dwindle.kernel.model import Plan, Role, StopCode
+from dwindle.kernel.model import Role, StopCode
 from dwindle.ports.agent import Agent
+from dwindle.ports.backend import Engagement
 from dwindle.ports.process import Containment, Strength
+from dwindle.ports.work import Order
+from dwindle.surfaces.cli.output import complain
+from dwindle.surfaces.outspoken import Outspoken
+from dwindle.surfaces.purse import Purse
 from dwindle.surfaces.refusal import Refused
 
 READ_ONLY_BY = "bubblewrap"
 """The one containment that keeps files from being written."""
+ROLES = ("worker", "probe", "verifier", "planner")
 LOOKED_FOR = (Backend.CLAUDE, Backend.CODEX)
-
-
-def no_limit() -> float | None:
-    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +42,15 @@ class Terms:
     settings: Settings
     root: Path
     containment: Containment
-    money: Callable[[], float | None] = no_limit
-    """US dollars that are left of the run; None: no limit."""
+    purse: Purse | None = None
+    """Where the money of the run is; None: there is no run."""
+    warn: Callable[[str], None] = complain
+    """What is worth knowing and no reason to stop."""
+    warned: set[str] = field(default_factory=set)
+
+    def share(self, order: Order) -> float | None:
+        """US dollars that a session which begins now may spend; None: no limit."""
+        return None if self.purse is None else self.purse.share(order)
 
 
 def agents_of(terms: Terms) -> Mapping[Role, Agent]:
@@ -47,12 +59,14 @@ def agents_of(terms: Terms) -> Mapping[Role, Agent]:
     terms = replace(terms, settings=settings)
     found: dict[Role, Agent] = {}
     for role in Role:
-        agent = agent_of(getattr(settings.agents, role.value), terms)
+        chosen: AgentSettings = getattr(settings.agents, role.value)
+        if role is Role.PROBE and chosen.backend is None:
+            chosen = settings.agents.worker
+        agent = agent_of(chosen, terms, role)
         if agent is not None:
             found[role] = agent
     if Role.WORKER not in found:
         raise nobody()
-    found.setdefault(Role.PROBE, found[Role.WORKER])
     return found
 
 
@@ -66,15 +80,16 @@ def nobody() -> Refused:
 
 
 def with_found(settings: Settings) -> Settings:
-    """The settings, with whoever is found on this machine where no role names anybody."""
+    """The settings, with whoever is found on this machine where nobody is named for the work."""
     agents = settings.agents
-    roles = ("worker", "probe", "verifier", "planner")
-    if any(getattr(agents, role).backend for role in roles):
+    if agents.worker.backend:
         return settings
     backend = next((one for one in LOOKED_FOR if is_there(one)), None)
     if backend is None:
         return settings
-    taken = {role: replace(getattr(agents, role), backend=backend) for role in roles}
+    named = [role for role in ROLES if getattr(agents, role).backend]
+    roles = (Role.WORKER,) if named else ROLES
+    taken = {str(role): replace(getattr(agents, role), backend=backend) for role in roles}
     return replace(settings, agents=replace(agents, **taken))
 
 
@@ -85,8 +100,10 @@ def is_there(backend: Backend) -> bool:
     return shutil.which(backend.value) is not None
 
 
-def agent_of(chosen: AgentSettings, terms: Terms) -> Agent | None:
-    agent = _agent(chosen, terms)
+def agent_of(chosen: AgentSettings, terms: Terms, role: str = Role.WORKER) -> Agent | None:
+    agent = _agent(chosen, terms, role)
+    if agent is not None and terms.purse is not None:
+        agent = terms.purse.opened_for(agent)
     if agent is None or chosen.timeout_seconds is None:
         return agent
     from dwindle.adapters.agents.hurried import Hurried  # noqa: PLC0415
@@ -94,7 +111,7 @@ def agent_of(chosen: AgentSettings, terms: Terms) -> Agent | None:
     return Hurried(agent=agent, seconds=float(chosen.timeout_seconds))
 
 
-def _agent(chosen: AgentSettings, terms: Terms) -> Agent | None:
+def _agent(chosen: AgentSettings, terms: Terms, role: str) -> Agent | None:
     sandbox = terms.settings.sandbox
     added = {name: os.environ[name] for name in sandbox.env if name in os.environ}
     match chosen.backend:
@@ -107,7 +124,9 @@ def _agent(chosen: AgentSettings, terms: Terms) -> Agent | None:
         case Backend.COMMAND:
             from dwindle.adapters.agents.command import CommandAgent  # noqa: PLC0415
 
-            return CommandAgent(argv=chosen.command, environment=added, network=sandbox.network)
+            command = CommandAgent(argv=chosen.command, environment=added, network=sandbox.network)
+            _insist(command.missing())
+            return command
         case Backend.CLAUDE:
             from dwindle.adapters.agents.claude import ClaudeAgent  # noqa: PLC0415
 
@@ -117,13 +136,14 @@ def _agent(chosen: AgentSettings, terms: Terms) -> Agent | None:
                 model=chosen.model,
                 effort=chosen.effort,
                 max_turns=chosen.max_turns,
-                budget=terms.money,
+                budget=terms.share,
                 network=sandbox.network,
                 environment=added,
             )
             _insist(claude.missing())
-            return claude
+            return Outspoken(agent=claude, say=terms.warn, said=terms.warned)
         case Backend.CODEX:
+            from dwindle.adapters.agents import codex_program  # noqa: PLC0415
             from dwindle.adapters.agents.codex import CodexAgent  # noqa: PLC0415
 
             codex = CodexAgent(
@@ -136,7 +156,38 @@ def _agent(chosen: AgentSettings, terms: Terms) -> Agent | None:
             )
             _insist(codex.missing())
             _insist(codex.login_problem, where="codex")
-            return codex
+            outspoken = Outspoken(agent=codex, say=terms.warn, said=terms.warned)
+            # It does not tell its version in a session, as claude does.
+            outspoken.tell(codex_program.warning_about(_version(codex.located)))
+            if terms.purse is not None and terms.purse.is_limited:
+                outspoken.tell(codex.price_warning)
+            return outspoken
+        case str():
+            from dwindle.surfaces.installed_agents import installed_agent  # noqa: PLC0415
+
+            return installed_agent(
+                chosen.backend,
+                Engagement(
+                    role=str(role),
+                    root=terms.root,
+                    command=chosen.command,
+                    model=chosen.model,
+                    effort=chosen.effort,
+                    max_turns=chosen.max_turns,
+                    network=sandbox.network,
+                    read_only=terms.containment.mechanism == READ_ONLY_BY,
+                    environment=added,
+                    budget=terms.share,
+                ),
+            )
+
+
+@cache
+def _version(codex: Program) -> str:
+    """Asked once, however many roles it has."""
+    from dwindle.adapters.agents.codex_program import PACKAGE  # noqa: PLC0415
+
+    return PACKAGE.version(codex)
 
 
 def _insist(problem: str | None, *, where: str = wiring.SETTINGS_FILE) -> None:
@@ -151,14 +202,3 @@ def program_of(chosen: AgentSettings) -> str:
         chosen.command[len(SHELL) :] if chosen.command[: len(SHELL)] == SHELL else chosen.command
     )
     return named[0] if named else str(chosen.backend)
-
-
-def money_left(plan: Callable[[], Plan]) -> Callable[[], float | None]:
-    """What a session that begins now may still spend."""
-
-    def left() -> float | None:
-        now = plan()
-        most = now.limits.max_cost_usd
-        return None if most is None else max(0.0, most - now.spent.usd)
-
-    return left
