@@ -108,6 +108,9 @@ class JsonlJournal:
         self._versions = content.versions
         self.torn = content.torn
         """What was put aside; worth telling the person."""
+        self._aside = DurableFile(disk, content.path.with_suffix(".torn"))
+        for file in (DurableFile(disk, content.path), self._aside):
+            file.sweep()
         self._file = AppendFile(disk, content.path)
         if content.torn:
             try:
@@ -168,9 +171,8 @@ class JsonlJournal:
         self._chain = chain
 
     def _put_aside(self, content: Content) -> None:
-        aside = DurableFile(self._disk, content.path.with_suffix(".torn"))
-        earlier = aside.read() if aside.exists() else b""
-        aside.replace(earlier + content.torn.removesuffix(b"\n") + b"\n")
+        earlier = self._aside.read() if self._aside.exists() else b""
+        self._aside.replace(earlier + content.torn.removesuffix(b"\n") + b"\n")
         self._file.cut(content.size)
 
 
