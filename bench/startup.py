@@ -1,4 +1,4 @@
-"""What it costs to ask: `dwindle --version` and `dwindle status`, beside `python -c pass`.
+"""What it costs to ask: `dwindle --version`, `status` and `hook`, beside `python -c pass`.
 
     python bench/startup.py [ROUNDS]
 
@@ -9,18 +9,39 @@ wall-clock time says more about the neighbours.
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+
+from dwindle import wiring
+from dwindle.surfaces.host.hosted import outlook_of
+from dwindle.surfaces.host.outlook import stamp_of
 
 ROUNDS = 21
 ATOMS = 100
-LIMITS = {"version": 2, "status": 10, "status_of_foreign_file": None}
+LIMITS = {
+    "version": 2,
+    "status": 10,
+    "status_of_foreign_file": None,
+    "hook_without_a_loop": 8,
+    "hook_of_a_coordinator": 8,
+}
 """A file that we did not write has to go through a YAML parser; no goal was set for that."""
+SESSION = "bench"
+ENDED = json.dumps(
+    {
+        "session_id": SESSION,
+        "hook_event_name": "SubagentStop",
+        "agent_type": "dwindle:aot-coordinator",
+        "agent_id": "a1",
+    }
+).encode()
 
 HEAD = """\
 ---
@@ -80,7 +101,13 @@ def plan(atoms: int) -> str:
 
 def processor_seconds(command: Sequence[str], folder: Path) -> float:
     """User and system time of one process, from its start to its end."""
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    )
+    assert process.stdin is not None  # noqa: S101 - it was asked for
+    here = json.loads(ENDED) | {"cwd": str(folder)}
+    process.stdin.write(json.dumps(here).encode())  # only a hook reads it
+    process.stdin.close()
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
@@ -94,15 +121,25 @@ def main(rounds: int = ROUNDS) -> None:
         ours, foreign = Path(name, "ours"), Path(name, "foreign")
         _write(ours, plan(ATOMS))
         _write(foreign, plan(ATOMS).replace("atoms:\n", "atoms:  # by hand\n"))
+        looping = Path(name, "looping")
+        _write(
+            looping, plan(ATOMS).replace("status: pending\n  iter", "status: running\n  iter", 1)
+        )
+        (looping / ".runner").mkdir()
+        # Told over and over, it would stop the run: every call finds the same note.
+        note = {"session": SESSION, "until": 1e12, "started": -1, "outlook": outlook(looping)}
         commands = {
             "peer": ((sys.executable, "-c", "pass"), ours),
             "version": ((program, "--version"), ours),
             "status": ((program, "status"), ours),
             "status_of_foreign_file": ((program, "status"), foreign),
+            "hook_without_a_loop": ((program, "hook"), ours),
+            "hook_of_a_coordinator": ((program, "hook"), looping),
         }
         times: dict[str, list[float]] = {what: [] for what in commands}
         for turn in range(max(9, rounds) + 1):
             for what, (command, folder) in commands.items():
+                (looping / ".runner/host.json").write_text(json.dumps(note), encoding="utf-8")
                 used = processor_seconds(command, folder)
                 if turn:  # the first one compiles
                     times[what].append(used)
@@ -112,6 +149,13 @@ def main(rounds: int = ROUNDS) -> None:
         value = f"{medians[what] * 1000:.1f}"
         bound = f" limit={limit}" if limit else ""
         print(f"startup_{what} {value} ms ratio={ratio:.2f}{bound}")
+
+
+def outlook(folder: Path) -> dict[str, object]:
+    """What the last command of a session leaves for its hook."""
+    loaded = wiring.load_graph((folder / ".claude/aot-loop-state.md").read_bytes())
+    assert loaded.plan is not None  # noqa: S101 - it is ours
+    return asdict(outlook_of(loaded.plan, stamp_of(folder)))
 
 
 def _write(folder: Path, text: str) -> None:
