@@ -12,11 +12,12 @@ from dwindle.surfaces.cli.problem_list import Unsound
 from dwindle.surfaces.cli.text import listed
 from dwindle.surfaces.committed import ask_git
 from dwindle.surfaces.finding import Finding, State
+from dwindle.surfaces.lock_table import is_held
 from dwindle.surfaces.plan_files import PlanPath
 from dwindle.surfaces.refusal import Refused
 from dwindle.surfaces.scaffold import FILES
 from dwindle.surfaces.tree_only import TREE, has_only_a_tree
-from dwindle.surfaces.tree_run import TreeRun, is_held, tree_run
+from dwindle.surfaces.tree_run import TreeRun, tree_run
 
 GOAL_FILE = ".runner/GOAL.md"
 

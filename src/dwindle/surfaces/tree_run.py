@@ -12,7 +12,6 @@ the tree is the one that was committed last: it is the one that the run goes on 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,12 +33,12 @@ from dwindle.surfaces import branch_history
 from dwindle.surfaces.branch_history import Branch
 from dwindle.surfaces.cli.problem_list import Unsound, sound
 from dwindle.surfaces.cli.text import counted
+from dwindle.surfaces.lock_table import is_held
 from dwindle.surfaces.plan_files import PlanPath, read, repository
 from dwindle.surfaces.refusal import Refused
 from dwindle.surfaces.tree_taken_up import is_unfinished, taken_up
 from dwindle.wiring import Loaded
 
-LOCKS = Path("/proc/locks")
 NO_HISTORY: Final = History(done=(), trees=())
 JOURNALS = ".runner/journal"
 LOGS = ".runner/iterations"
@@ -99,37 +98,6 @@ def tree_run(file: PlanPath) -> TreeRun:
         done=known.history.done,
         is_unfinished=unfinished and not running,
     )
-
-
-def is_held(folder: Path, table: Path = LOCKS) -> bool:
-    """Whether somebody has locked a folder.
-
-    The lock is not tried where that can be avoided: whoever starts at that instant would find it
-    taken.
-    """
-    try:
-        facts = folder.stat()
-    except OSError:
-        return False
-    device = f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}:{facts.st_ino}"
-    try:
-        locks = table.read_text(encoding="ascii")
-    except OSError:
-        return _is_taken(folder)
-    return re.search(rf"^\d+: FLOCK +\w+ +WRITE \d+ {device} ", locks, re.MULTILINE) is not None
-
-
-def _is_taken(folder: Path) -> bool:
-    import fcntl  # noqa: PLC0415 - seldom needed
-
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 # --- what is on record ---------------------------------------------------------------------------

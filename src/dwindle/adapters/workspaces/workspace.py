@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -31,6 +32,8 @@ from dwindle.ports.workspace import (
     Trailers,
     WorkspaceFailed,
 )
+
+RETIRED = "Here was the work tree of a session that was ended. What it had made is kept in git.\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,12 +158,21 @@ class GitWorkspace:
 
     @of_the_world
     async def release(self, lease: Lease) -> None:
+        held = await self._let_go(lease)
+        await asyncio.shield(self._to_pool(held.tree))  # half cleaned it would be of no use
+
+    @of_the_world
+    async def retire(self, lease: Lease) -> None:
+        """Release a tree that somebody may still write to: no other is ever made at that place."""
+        await _retire((await self._let_go(lease)).tree)
+
+    async def _let_go(self, lease: Lease) -> Held:
         held = self._of(lease)
         if not held.saved:
             await self._attempts.keep_unclaimed(held)
         await self._remove_own_branch(held)
         del self._held[lease.path]
-        await asyncio.shield(self._to_pool(held.tree))  # half cleaned it would be of no use
+        return held
 
     async def _to_pool(self, tree: Tree) -> None:
         tip = self._branch.tip
@@ -327,12 +339,17 @@ class GitWorkspace:
 
     @of_the_world
     async def recover(
-        self, atoms: Mapping[int, AtomId] | None = None, *, at_work: Collection[int] = ()
+        self,
+        atoms: Mapping[int, AtomId] | None = None,
+        *,
+        at_work: Collection[int] = (),
+        reuse: bool = True,
     ) -> tuple[str, ...]:
         """Take up the trees that an earlier runner left; save what is in those it had leased.
 
         `atoms` says whose sessions were in flight, by their numbers. Those `at_work` still are:
-        their trees stay leased, as they are (`leased`). Returns the refs made.
+        their trees stay leased, as they are (`leased`). Where the others may be alive all the same,
+        their trees are not for `reuse`. Returns the refs made.
         """
         for descriptor in self._repository.git.held:
             await be_the_only_one(descriptor)
@@ -353,7 +370,7 @@ class GitWorkspace:
                 continue
             ref = await self._attempts.keep_unclaimed(held, (atoms or {}).get(note.session))
             kept += [ref] if ref else []
-            await self._to_pool(tree)
+            await (self._to_pool(tree) if reuse else _retire(tree))
         return tuple(kept)
 
     def leased(self, session: int) -> Lease | None:
@@ -368,3 +385,9 @@ class GitWorkspace:
         locks = [*folder.rglob("*.lock"), common / f"{branch_of(self._branch.run)}.lock"]
         for lock in locks:
             lock.unlink(missing_ok=True)
+
+
+async def _retire(tree: Tree) -> None:
+    with suppress(WorkspaceFailed, OSError):  # somebody writes faster than we remove
+        await throw_away(tree)
+        tree.path.write_text(RETIRED, encoding="utf-8")  # a name in use is not given again
