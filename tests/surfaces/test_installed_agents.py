@@ -190,5 +190,8 @@ def test_words_are_turned_into_edits_by_whoever_was_named(tmp_path: Path) -> Non
     said = dwindle(folder, "redirect", "--set", "max_iterations=34", "--yes", "--agent", agent)
     assert (said.code, said.err) == (
         2,
-        "dwindle: --agent says who turns words into edits, and here are no words\n",
+        (
+            "dwindle: --agent says who turns words into edits, and here are no words\n"
+            "  leave it out; or say in words, after the command, what should change\n"
+        ),
     )

@@ -193,7 +193,8 @@ def _version(codex: Program) -> str:
 def _insist(problem: str | None, *, where: str = wiring.SETTINGS_FILE) -> None:
     """What is not there is said before anything begins."""
     if problem is not None:
-        raise Refused(problem, where=where, code=EXIT_CODES[StopCode.AGENT_UNAVAILABLE])
+        hint = "`dwindle doctor` says which agents are here; --agent takes another one"
+        raise Refused(problem, where=where, hint=hint, code=EXIT_CODES[StopCode.AGENT_UNAVAILABLE])
 
 
 def program_of(chosen: AgentSettings) -> str:
