@@ -12,8 +12,8 @@ from pathlib import Path
 
 from dwindle.kernel.model import PlanKind
 from dwindle.ports.store import StoreFailed
+from dwindle.surfaces.lock_table import is_held
 from dwindle.surfaces.plan_place import JOURNALS
-from dwindle.surfaces.tree_run import is_held
 from dwindle.surfaces.views.origin import kind_of_run
 from dwindle.wiring import PLAN_FILES
 

@@ -13,10 +13,11 @@ from dwindle.kernel.model import PlanKind
 from dwindle.ports.store import StoreFailed
 from dwindle.surfaces.branch_history import branch_here
 from dwindle.surfaces.cli.text import listed, one_line
+from dwindle.surfaces.lock_table import is_held
 from dwindle.surfaces.plan_place import JOURNALS, PLAN_FILE
 from dwindle.surfaces.refusal import Refused
 from dwindle.surfaces.taken_up import start_of
-from dwindle.surfaces.tree_run import LOGS, is_held
+from dwindle.surfaces.tree_run import LOGS
 from dwindle.surfaces.views.origin import kind_of_run
 from dwindle.surfaces.views.plain_text import plain
 from dwindle.surfaces.views.presence import by_time, last_written
