@@ -73,6 +73,8 @@ class Trees(Workspace, Protocol):
     """A workspace whose leases outlive whoever took them."""
 
     def leased(self, session: int) -> Lease | None: ...
+    async def retire(self, lease: Lease) -> None:
+        """As `release`, where somebody may still be at work: nobody is ever put there again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +110,8 @@ class Guests:
             session = self.plan().sessions.get(atom)
             lease = self.trees.leased(session.number) if session is not None else None
             if session is not None and lease is not None:
-                await self.put_away(atom, session, lease)
+                await self._set_aside(atom, session, lease)
+                await self.trees.retire(lease)
 
     async def end_all(self) -> None:
         await self.end(tuple(self.plan().sessions))
@@ -117,10 +120,13 @@ class Guests:
         self, atom: AtomId, session: Session, lease: Lease, *, integrated: bool = False
     ) -> None:
         if not integrated:
-            run = self.plan().control.run_id or ""
-            trailers = Trailers(run=run, atom=atom, attempt=session.number, summary="set aside")
-            await self.trees.set_aside(lease, trailers)
+            await self._set_aside(atom, session, lease)
         await self.trees.release(lease)
+
+    async def _set_aside(self, atom: AtomId, session: Session, lease: Lease) -> None:
+        run = self.plan().control.run_id or ""
+        trailers = Trailers(run=run, atom=atom, attempt=session.number, summary="set aside")
+        await self.trees.set_aside(lease, trailers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -195,6 +195,25 @@ def test_workers_in_the_background_are_waited_for(tmp_path: Path) -> None:
     assert guest.status("A1") == "in_progress"
 
 
+def test_a_coordinator_that_waits_is_let_go_before_the_host_ends_its_turn(tmp_path: Path) -> None:
+    guest = entered(tmp_path)
+    guest.starts("A1")
+    running = [{"id": "x", "type": "subagent", "status": "running"}]
+    said = [guest.coordinator_ends(background_tasks=running)["decision"] for _ in range(7)]
+    assert said == ["block"] * 6 + ["approve"]
+    assert guest.status("A1") == "in_progress"
+
+
+def test_a_server_in_the_background_is_nobody_to_wait_for(tmp_path: Path) -> None:
+    guest = entered(tmp_path)
+    guest.starts("A1")
+    server = [{"id": "x", "type": "shell", "status": "running"}]
+    said = guest.coordinator_ends(background_tasks=server)
+    assert said["reason"] == "Stalled (1 of 3): switch strategy for A1. Next: A1."
+    said = guest.hears(hook_event_name="Stop", background_tasks=server)
+    assert said["decision"] == "block"
+
+
 def test_a_coordinator_that_dies_of_the_hosts_trouble_costs_no_attempt(tmp_path: Path) -> None:
     guest = entered(tmp_path)
     guest.starts("A1")
@@ -217,6 +236,37 @@ def test_a_turn_does_not_end_before_the_loop_does(tmp_path: Path) -> None:
     assert guest.hears(hook_event_name="Stop")["decision"] == "block"
     running = [{"id": "x", "type": "subagent", "status": "running"}]
     assert guest.hears(hook_event_name="Stop", background_tasks=running) is None
+
+
+def test_nobody_is_told_to_go_on_while_a_person_is_asked_for_the_new_direction(
+    tmp_path: Path,
+) -> None:
+    guest = entered(tmp_path)
+    guest.starts("A1")
+    guest.state("pause")
+    assert guest.hears(hook_event_name="Stop") is None
+    said = guest.coordinator_ends()
+    assert said == {"decision": "approve", "reason": "A redirect is under way: nothing starts."}
+    guest.state("resume")
+    assert guest.hears(hook_event_name="Stop")["decision"] == "block"
+
+
+def test_a_session_that_went_into_another_folder_is_heard_from_there(tmp_path: Path) -> None:
+    for name in ("here", "home"):
+        (tmp_path / name).mkdir()
+    guest = entered(tmp_path / "here")
+    given = {"session_id": "the-session", "hook_event_name": "Stop", "cwd": str(guest.folder)}
+    here = {**PLAIN, "CLAUDE_PROJECT_DIR": str(tmp_path / "home")}
+    words = [sys.executable, "-m", "dwindle", "hook"]
+    ended = subprocess.run(
+        words, env=here, input=json.dumps(given).encode(), capture_output=True, check=True
+    )
+    assert json.loads(ended.stdout)["decision"] == "block"
+
+
+def test_rubbish_is_not_mentioned_where_there_is_no_loop(tmp_path: Path) -> None:
+    guest = aligned(tmp_path)
+    assert guest.hears_raw(b"{") is None
 
 
 def test_a_session_that_ends_leaves_a_stopped_run(tmp_path: Path) -> None:

@@ -223,7 +223,8 @@ async def _opened(  # noqa: PLR0913 - what a run is put together from
     )
     try:
         flying = {s.number: a for a, s in ledger.plan.sessions.items()}
-        await workspace.recover(flying, at_work=() if fresh else tuple(flying))
+        # Agents of a host outlive a stop or a redirect, and go on writing for a while.
+        await workspace.recover(flying, at_work=() if fresh else tuple(flying), reuse=False)
         await put_in_step(workspace, ledger)
         clock = SystemClock()
         guests = Guests(trees=workspace, plan=lambda: ledger.plan)
