@@ -90,12 +90,12 @@ class MemoryWorkspace:
         if not lease.path.is_dir():
             return Change(paths=(), trouble="the work tree was removed or replaced")
         base, now = self.commits[lease.base].files, _read(lease.path)
-        return Change(paths=_changed(base, now))
+        return Change(paths=changed_paths(base, now))
 
     async def integrate(self, lease: Lease, trailers: Trailers) -> Integrated | Conflict:
         held = self._of(lease)
         base, now = self.commits[lease.base].files, _read(lease.path)
-        merged = _merged(base, self.commits[self._tip].files, now)
+        merged = merged_files(base, self.commits[self._tip].files, now)
         if isinstance(merged, Conflict):
             return merged
         self._tip = self._commit(merged, self._tip, trailers)
@@ -134,7 +134,7 @@ class MemoryWorkspace:
                 tip = commit.id
                 continue
             before, ours = self.commits[commit.parent].files, self.commits[tip].files
-            merged = _merged(before, ours, commit.files)
+            merged = merged_files(before, ours, commit.files)
             if isinstance(merged, Conflict):
                 lost.append(atom)
             else:
@@ -255,16 +255,16 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _changed(before: Files, after: Files) -> tuple[str, ...]:
+def changed_paths(before: Files, after: Files) -> tuple[str, ...]:
     names = sorted({*before, *after})
     return tuple(name for name in names if before.get(name) != after.get(name))
 
 
-def _merged(base: Files, ours: Files, theirs: Files) -> dict[str, bytes] | Conflict:
+def merged_files(base: Files, ours: Files, theirs: Files) -> dict[str, bytes] | Conflict:
     """Ours with what leads from the base to theirs, file by file."""
     merged = dict(ours)
     both = []
-    for path in _changed(base, theirs):
+    for path in changed_paths(base, theirs):
         wanted = theirs.get(path)
         if ours.get(path) not in (base.get(path), wanted):
             both.append(path)

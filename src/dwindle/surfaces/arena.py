@@ -1,0 +1,207 @@
+"""One adversary in a repository of its own: the real command is run, and what is left is judged."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from dwindle.kernel.model import Plan
+from dwindle.surfaces.aftermath import RUN, SURROUNDINGS, TESTS, Ground
+from dwindle.testing.adversaries import PROGRAM, Adversary, Scene
+
+ORDINARY: Final = (sys.executable, "-m", "dwindle")
+SECONDS: Final = 60.0
+"""In which every run must have come to its end."""
+FILE_BYTES: Final = 32 << 20
+OUTSIDE: Final = "somebody else's\n"
+
+FILES: Final = {
+    "README": "Somebody's project.\n",
+    "answer.txt": "0\n",
+    "check.sh": "grep -qx 42 answer.txt\n",
+}
+PYTEST_FILES: Final = {
+    "calc.py": "def add(a, b):\n    return a - b\n",
+    "tests/test_calc.py": TESTS,
+}
+NODE: Final = {
+    "acceptance": [],
+    "attempts": 0,
+    "children": [],
+    "goal": "find the answer",
+    "max_attempts": 1,
+    "order": 0,
+    "passes": False,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What became of it; it has lost if nothing is `broken`."""
+
+    name: str
+    tries: str
+    happened: str
+    broken: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def held(self) -> bool:
+        return not self.broken
+
+
+@dataclass(slots=True, kw_only=True)
+class Arena:
+    """`folder` is empty and ours. `command` is how `dwindle` is called."""
+
+    adversary: Adversary
+    folder: Path
+    command: Sequence[str] = ORDINARY
+    seconds: float = SECONDS
+    ground: Ground = field(init=False)
+
+    def __post_init__(self) -> None:
+        token = f"torture-{os.urandom(8).hex()}"
+        self.ground = Ground(adversary=self.adversary, folder=self.folder, token=token)
+
+    def judged(self) -> Verdict:
+        """Make it, run it, look at what is left."""
+        ground = self.ground
+        self._make()
+        aligned = self._aligned()
+        before = ground.person()
+        began = time.monotonic()
+        code = self._ran()
+        seconds = time.monotonic() - began
+        broken = tuple(ground.broken(before, aligned, code))
+        ground.put_down()
+        return Verdict(
+            name=self.adversary.name,
+            tries=self.adversary.tries,
+            happened=ground.happened(code),
+            broken=broken,
+            seconds=round(seconds, 1),
+        )
+
+    # --- making it -------------------------------------------------------------------------------
+
+    def _make(self) -> None:
+        self.ground.outside.mkdir(parents=True)
+        (self.ground.outside / "secret.txt").write_text(OUTSIDE, "utf-8")
+        files = dict(FILES)
+        if self.adversary.scene is Scene.PYTEST:
+            files |= PYTEST_FILES
+        if self.adversary.scene is Scene.TREE:
+            leaf = {**NODE, "id": "leaf", "title": "leaf"}
+            root = {**NODE, "id": "root", "title": "root", "children": [leaf]}
+            files[".runner/tree.json"] = json.dumps({"root": root, "version": 1}, indent=2)
+            files[".gitignore"] = (
+                "/.runner/journal/\n/.runner/iterations/\n/.runner/outbox/\n/.runner/worktrees/\n"
+            )
+        files[".runner/config.toml"] = self._settings()
+        for name, content in files.items():
+            path = self.ground.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, "utf-8")
+        self.ground.git("init", "--quiet", "--initial-branch=main")
+        self.ground.git("add", "--all", "--force")
+        self.ground.git("commit", "--quiet", "--message=first")
+        self.ground.git("branch", "work")
+
+    def _settings(self) -> str:
+        program = (sys.executable, "-P", str(PROGRAM), self.adversary.name)
+        words = (*program, "--token", self.ground.token, "--outside", str(self.ground.outside))
+        return (
+            f'[agents]\nbackend = "command"\ncommand = {json.dumps(words)}\n\n'
+            f'[guard]\ncommand = ["sh", "check.sh"]\n\n'
+            f"[limits]\nfile_bytes = {FILE_BYTES}\nmax_iterations = 4\n"
+            "iteration_timeout_seconds = 10\n"
+        )
+
+    def _aligned(self) -> Plan | None:
+        if self.adversary.scene is Scene.TREE:
+            return None
+        draft = self.folder / "draft.yaml"
+        draft.write_text(json.dumps(self._draft()), "utf-8")
+        words = ("align", f"--from={draft}", "--yes", "--run-id", RUN)
+        said = self._called(*self.command, *words, seconds=SECONDS)
+        if said is None or said.returncode:
+            raise RuntimeError(f"the plan could not be made: {said.stderr if said else 'too slow'}")
+        return self.ground.plan()
+
+    def _draft(self) -> dict[str, Any]:
+        python = sys.executable
+        lines = {
+            Scene.PLAIN: ["sh check.sh"],
+            Scene.PYTEST: [f"{python} -m pytest -q -p no:cacheprovider tests/test_calc.py"],
+        }[self.adversary.scene]
+        if self.adversary.name == "fails-last-check":
+            lines = ["test -f first.txt", *lines]
+        atom: dict[str, Any] = {"id": "A1", "description": "make it right"}
+        if self.adversary.checked:
+            atom["check"] = {"type": "command", "value": "sh check.sh"}
+        return {
+            "objective": {
+                "goal": "the checks hold",
+                "background_intent": "to see who can be trusted",
+                "deliverables": "the answer",
+                "definition_of_done": "the checks hold",
+                "base_case": {
+                    "checklist": [
+                        {"item": line, "check": {"type": "command", "value": line}}
+                        for line in lines
+                    ]
+                },
+                "constraints": {
+                    "max_iterations": 8,
+                    "max_attempts": self.adversary.attempts,
+                    "max_probes": 0,
+                    "max_verifications": self.adversary.rounds,
+                    "max_atoms": 8,
+                    "session_timeout_seconds": self.adversary.seconds,
+                },
+            },
+            "atoms": [atom],
+        }
+
+    # --- running it ------------------------------------------------------------------------------
+
+    def _ran(self) -> int | None:
+        words = ["run"]
+        if self.adversary.scene is Scene.TREE:
+            words += ["--run-id", RUN]
+        if not self.adversary.sandboxed:
+            words.append("--no-sandbox")
+        said = self._called(*self.command, *words, seconds=self.seconds)
+        return None if said is None else said.returncode
+
+    def _called(self, *words: str, seconds: float) -> subprocess.CompletedProcess[str] | None:
+        """None if it had to be ended."""
+        log = self.folder / "dwindle.log"
+        with log.open("w+", encoding="utf-8") as output:
+            process = subprocess.Popen(
+                words,
+                cwd=self.ground.root,
+                env={**os.environ, **SURROUNDINGS},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+            try:
+                code = process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                return None
+            except BaseException:
+                process.kill()
+                raise
+        text = log.read_text("utf-8", "replace")
+        return subprocess.CompletedProcess(words, code, text, text)

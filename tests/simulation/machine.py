@@ -1,0 +1,400 @@
+"""A machine with a disk and a git, on which a runner lives, dies and is started again.
+
+The runner is the real one, put together as `dwindle run` does it; the disk, git, agents, checks and
+time are not. Every call to the disk, to git and to start a program has a number. At any of them
+the machine can be copied, and that copy is what a kill leaves: the runner that goes on with the
+original does so unseen, until it is put away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+from tests.simulation.actors import Behaviour, Made, Simulated, SimulatedChecks, Temper
+from tests.simulation.laws import Laws
+
+from dwindle.adapters.disk import DurableFile, make_directory
+from dwindle.adapters.formats import graph_plan
+from dwindle.adapters.formats.graph_plan import GraphWriter
+from dwindle.adapters.journals.jsonl import JsonlJournal, path_of, read_journal
+from dwindle.adapters.workspaces.workspace import GitWorkspace
+from dwindle.kernel import transitions
+from dwindle.kernel.errors import IllegalEvent
+from dwindle.kernel.events import Event, Redirected, RunStarted
+from dwindle.kernel.model import Aligned, Plan, Role, RunStatus
+from dwindle.ports.store import PlanWriter, StoreFailed
+from dwindle.ports.work import WorkOrder
+from dwindle.ports.workspace import WorkspaceFailed
+from dwindle.runner.aside import Aside
+from dwindle.runner.crew import Crew
+from dwindle.runner.evidence import Rules
+from dwindle.runner.ledger import EditedByHand, Ledger, Store, digest
+from dwindle.runner.loop import Halted, Loop
+from dwindle.runner.outboxes import Outboxes
+from dwindle.runner.redirecting import redirect
+from dwindle.runner.sessions import Sessions
+from dwindle.runner.watching import FileWatch
+from dwindle.surfaces import running
+from dwindle.testing.disk import FakeDisk, Image
+from dwindle.testing.memory_git import BEGINNINGS, MemoryGit
+from dwindle.testing.virtual_time import played
+
+HOME = Path("/repo")
+PLAN_PATH = HOME / "plan.md"
+JOURNALS = HOME / "journal"
+RUN = "01SIMULATION"
+BODY = b"\n# As it was asked for\n"
+SYNC = 0.01
+"""Seconds that the disk takes for what is done beside the loop."""
+START = {"README": b"good to read"}
+SCRATCH = Path("/dev/shm") if Path("/dev/shm").is_dir() else Path(tempfile.gettempdir())  # noqa: S108
+
+
+class CountedDisk(FakeDisk):
+    """Says every call beforehand; the plan file is shown in a folder too, for who watches it."""
+
+    def __init__(self, image: Image, call: Callable[[str], None]) -> None:
+        self._before = call
+        self._shown: Path | None = None
+        super().__init__(image)
+
+    def show(self, path: Path) -> None:
+        self._shown = path
+        path.write_bytes(self.image()[PLAN_PATH] or b"")
+
+    def rename(self, source: Path, target: Path) -> None:
+        super().rename(source, target)
+        if self._shown is not None and target == PLAN_PATH:
+            new = self._shown.with_suffix(".new")
+            new.write_bytes(self.image()[PLAN_PATH] or b"")
+            new.replace(self._shown)
+
+    def _call(self) -> None:
+        self._before("disk")
+        super()._call()
+
+
+class Calls:
+    """Everything the runner asks of its machine, numbered from 1."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.at: dict[int, Callable[[], None]] = {}
+        """What happens at a call, before it does anything."""
+        self.each: Callable[[], None] | None = None
+        self.git_fails = self.git_failed = False
+        self.prepare: Callable[[FakeDisk], None] | None = None
+        """What is wrong with the disk from the start."""
+
+    def __call__(self, what: str) -> None:
+        del what
+        self.count += 1
+        if self.each is not None:
+            self.each()
+        if self.count in self.at:
+            self.at.pop(self.count)()
+
+    def of_git(self, what: str) -> None:
+        """As any other; once it is to fail, it does before it has done anything."""
+        self(what)
+        if self.git_fails and what in BEGINNINGS:
+            self.git_fails, self.git_failed = False, True
+            raise WorkspaceFailed("git: fatal: it does not want to")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What is left when no runner is alive."""
+
+    image: Image
+    git: MemoryGit
+    now: float = 0.0
+
+    @classmethod
+    def new(cls, plan: Plan) -> Machine:
+        content = GraphWriter(BODY).encode(plan)
+        return cls(image={HOME: None, PLAN_PATH: content}, git=MemoryGit(start=START))
+
+    def journal(self) -> bytes:
+        return self.image.get(path_of(JOURNALS, RUN)) or b""
+
+    def events(self) -> list[Event]:
+        """What is on record."""
+        disk = FakeDisk(self.image)
+        return list(read_journal(disk, JOURNALS, RUN).events(0)) if self.journal() else []
+
+    def plan(self) -> Plan:
+        """What the file says; after a rest, that is all."""
+        plan = graph_plan.decode(self.image[PLAN_PATH] or b"").plan
+        assert plan is not None
+        return plan
+
+
+class SimulatedClock:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def now(self) -> str:
+        seconds = int(self._loop.time())
+        days, rest = divmod(seconds, 86400)
+        return f"2030-01-{1 + days % 28:02}T{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}Z"
+
+    def monotonic(self) -> float:
+        return self._loop.time()
+
+
+class SimulatedAside(Aside):
+    """What is done beside the loop takes a moment; the others go on before it and after it."""
+
+    async def done(self, work: Callable[[], object]) -> asyncio.CancelledError | None:
+        loop = asyncio.get_running_loop()
+        over: asyncio.Future[BaseException | None] = loop.create_future()
+
+        def run() -> None:
+            problem: BaseException | None = None
+            try:
+                work()
+            except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+                problem = error
+            loop.call_later(SYNC / 2, over.set_result, problem)
+
+        loop.call_later(SYNC / 2, run)
+        cancelled: asyncio.CancelledError | None = None
+        while not over.done():
+            try:
+                await asyncio.shield(over)
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if (problem := over.result()) is not None:
+            raise problem
+        return cancelled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """A run that goes on, for those who take part in it."""
+
+    loop: Loop
+    disk: FakeDisk
+    ledger: Ledger
+
+
+Meanwhile = Callable[[Scene], Awaitable[None]]
+"""What people do while the run goes on."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Life:
+    """One process: from its start to its end, or until it was killed."""
+
+    left: Machine
+    """What there is after it."""
+    halted: Halted | None = None
+    failure: StoreFailed | WorkspaceFailed | EditedByHand | None = None
+    killed: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Kill:
+    """The process is gone at this call; `power` picks what the disk had not kept yet."""
+
+    at: int
+    power: random.Random | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Runner:
+    """How processes are made on machines; the same for all lives of a run."""
+
+    seed: int
+    temper: Temper
+    laws: Laws
+    trouble: float = 0.0
+    """How often a check cannot run."""
+    behave: Callable[[WorkOrder, int], Behaviour] | None = None
+    made: list[Made] = field(default_factory=list)
+
+    def life(
+        self,
+        machine: Machine,
+        calls: Calls,
+        *,
+        kill: Kill | None = None,
+        meanwhile: Meanwhile | None = None,
+        first: tuple[Event, ...] = (),
+    ) -> Life:
+        """Start a process and let it live; the machine is used up, what it left is in the life."""
+        disk = CountedDisk(machine.image, calls)
+        if calls.prepare is not None:
+            calls.prepare(disk)
+        machine.git.call, life = calls.of_git, Life(left=machine)
+        process = Process(
+            runner=self, disk=disk, git=machine.git, calls=calls, life=life, first=first
+        )
+        self.laws.born(machine.git)
+
+        async def to_the_end() -> None:
+            loop = asyncio.get_running_loop()
+            gone: asyncio.Future[None] = loop.create_future()
+
+            def die() -> None:
+                """Whatever the process does from here on is not seen."""
+                image = disk.image()
+                if kill is not None and kill.power is not None:
+                    image = kill.power.choice(list(disk.crash_images()))
+                life.left = Machine(image=image, git=machine.git.copy(), now=loop.time())
+                life.killed = True
+                self.made = [replace(one, changed=dict(one.changed)) for one in self.made]
+                gone.set_result(None)
+
+            if kill is not None:
+                calls.at[kill.at] = die
+            main = asyncio.ensure_future(process.main(meanwhile))
+            await asyncio.wait((main, gone), return_when=asyncio.FIRST_COMPLETED)
+            main.cancel()
+            await asyncio.gather(main, return_exceptions=True)
+            if not life.killed and (error := main.exception()) is not None:
+                raise error
+
+        _, now = played(to_the_end(), machine.now)
+        if not life.killed:
+            life.left = Machine(image=disk.image(), git=machine.git, now=now)
+        return life
+
+
+@dataclass(slots=True, kw_only=True)
+class Process:
+    """A runner, put together as `dwindle run` puts it together."""
+
+    runner: Runner
+    disk: CountedDisk
+    git: MemoryGit
+    calls: Calls
+    life: Life
+    first: tuple[Event, ...]
+
+    async def main(self, meanwhile: Meanwhile | None) -> None:
+        try:
+            with tempfile.TemporaryDirectory(prefix="dwindle-sim-", dir=SCRATCH) as scratch:
+                self.life.halted = await self._run(Path(scratch), meanwhile)
+        except (StoreFailed, WorkspaceFailed, EditedByHand) as failure:
+            self.life.failure = failure
+
+    async def _run(self, scratch: Path, meanwhile: Meanwhile | None) -> Halted:
+        laws, git = self.runner.laws, self.git
+        file = DurableFile(self.disk, PLAN_PATH)
+        file.sweep()
+        decoded = graph_plan.decode(file.read())
+        assert decoded.plan is not None, decoded.problems
+        ledger = self._ledger(file, decoded.writer(), decoded.plan)
+        if not self.life.killed:
+            laws.recovered(ledger.plan, list(ledger.history()))
+        try:
+            plan = ledger.plan
+            if plan.control.status is RunStatus.COMPLETED:
+                return running.completed(plan)
+            await git.recover({s.number: a for a, s in plan.sessions.items()})
+            await running.put_in_step(cast("GitWorkspace", git), ledger)
+            for event in self.first:
+                await self._done_at_rest(ledger, event)
+            halted = await self._loop(ledger, scratch, meanwhile)
+        finally:
+            ledger.close()
+        if not self.life.killed:
+            shown = self.disk.image()[PLAN_PATH] or b""
+            laws.rested(ledger.plan, shown, git_failed=self.calls.git_failed)
+        return halted
+
+    def _ledger(self, file: DurableFile, writer: PlanWriter, plan: Plan) -> Ledger:
+        """As `surfaces.taken_up.ledger_of`, on our disk and by our clock."""
+        time = asyncio.get_running_loop().time
+        make_directory(self.disk, JOURNALS)
+        if DurableFile(self.disk, path_of(JOURNALS, RUN)).exists():
+            journal = JsonlJournal(self.disk, JOURNALS, RUN)
+            store = Store(journal=journal, file=file, writer=writer)
+            return Ledger.recover(plan, store, apply=self._apply, clock=time)
+        versions = (digest(file.read()),)
+        journal = JsonlJournal.create(self.disk, JOURNALS, RUN, after=0, versions=versions)
+        store = Store(journal=journal, file=file, writer=writer)
+        return Ledger(plan, store, apply=self._apply, clock=time)
+
+    async def _done_at_rest(self, ledger: Ledger, event: Event) -> None:
+        """What a person does to a plan that nobody runs; what the kernel refuses is not done."""
+
+        def record(one: Event) -> Plan:
+            plan = ledger.record(one)
+            self._heard(plan, one)
+            return plan
+
+        async def quiet() -> None:
+            """Nobody is at work."""
+
+        with contextlib.suppress(IllegalEvent):
+            if isinstance(event, Redirected):
+                await redirect(ledger.plan, (event,), self.git, quiet, record)
+            else:
+                record(event)
+
+    async def _loop(self, ledger: Ledger, scratch: Path, meanwhile: Meanwhile | None) -> Halted:
+        runner, git = self.runner, self.git
+        agent = Simulated(runner.seed, runner.temper, git, self._spawned, runner.made)
+        if runner.behave is not None:
+            agent.behave = runner.behave
+        clock = SimulatedClock(asyncio.get_running_loop())
+        sessions = Sessions(
+            workspace=git,
+            containment=agent,
+            checks=SimulatedChecks(runner.seed, git, runner.trouble),
+            agents=dict.fromkeys(tuple(Role), agent),
+            clock=clock,
+            logs=scratch / "logs",
+            outboxes=Outboxes(scratch / "outbox"),
+            rules=Rules(),
+            seconds_left=lambda: loop.seconds_left(),  # noqa: PLW0108 - both are made below
+            held_up=lambda atom, wait: crew.held_up(atom, wait),  # noqa: PLW0108
+        )
+        crew = Crew(sessions, lambda: ledger.plan)
+        crew.remember(running.findings_of(ledger))
+        path = scratch / PLAN_PATH.name
+        self.disk.show(path)
+        watch = FileWatch(path, ledger, _plan_and_body, scratch / "aside.md", clock=clock.monotonic)
+        aside = SimulatedAside()
+        loop = Loop(ledger, crew, git, clock, self._heard, file=watch, aside=aside)
+        loop.begin(RunStarted(run_id=RUN, aligned=Aligned(commit=git.aligned)))
+        scene = Scene(loop=loop, disk=self.disk, ledger=ledger)
+        people = asyncio.ensure_future(meanwhile(scene)) if meanwhile is not None else None
+        try:
+            return await loop.run()
+        finally:
+            if people is not None:
+                people.cancel()
+
+    # --- what the laws hear, as long as the process is alive ------------------------------------
+
+    def _apply(self, plan: Plan, event: Event) -> Plan:
+        laws = self.runner.laws
+        return transitions.apply(plan, event) if self.life.killed else laws.apply(plan, event)
+
+    def _heard(self, plan: Plan, event: Event) -> None:
+        if not self.life.killed:
+            self.runner.laws.heard(plan, event)
+
+    def _spawned(self, order: WorkOrder) -> Callable[[], None]:
+        if self.life.killed:
+            return lambda: None
+        self.calls("spawn")
+        gone = self.runner.laws.spawned(order)
+        self.calls("spawned")
+        return lambda: None if self.life.killed else gone()
+
+
+def _plan_and_body(content: bytes) -> tuple[Plan | None, bytes]:
+    found = graph_plan.decode(content)
+    return found.plan, found.body
