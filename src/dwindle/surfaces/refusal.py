@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+LOOK_AROUND = "`dwindle doctor` looks at what a run needs here"
+
 
 class Refused(Exception):
     """Nothing was done and nothing was changed; the exit code is 2, unless said otherwise."""
@@ -17,3 +19,9 @@ class Refused(Exception):
         place = f"{self.where}: " if self.where else ""
         advice = f"\n  {self.hint}" if self.hint else ""
         return f"dwindle: {place}{self.what}{advice}"
+
+
+def refused_by(trouble: Exception) -> Refused:
+    """What went wrong with git, in its own words; where these do not say what to do, we do."""
+    said = str(trouble)
+    return Refused(said, hint="" if "`" in said or "; " in said else LOOK_AROUND)

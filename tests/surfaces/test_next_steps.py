@@ -1,0 +1,84 @@
+"""Whoever is told no is told what to do next; whoever is done, what comes then."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from tests.surfaces.command import dwindle, repository, write
+from tests.surfaces.small_runs import BRANCH, DRAFT, RUN, SCRIPT, SETTINGS
+
+from dwindle.ports.workspace import WorkspaceFailed
+from dwindle.surfaces.refusal import LOOK_AROUND, refused_by
+
+SURFACES = Path(__file__).parents[2] / "src/dwindle/surfaces"
+
+SAYS_IT_ITSELF = {
+    # What the kernel refuses, and what a run answers, says what would be legal instead.
+    "cli/redirect.py: refused_because(refusal)",
+    "held.py: refused_because(refusal)",
+    "held.py: str(answer.get('why', '')).removeprefix('Redirected: ')",
+    "redirection.py: refused_because(refusal)",
+    # The person has just said no, and knows what they want.
+    "cli/redirect.py: NOTHING",
+    "redirection.py: NOTHING",
+    # The operating system says what is wrong with a file whose name the person gave.
+    "plan_files.py: _unreadable(error)",
+    "plan_files.py: 'this cannot be the name of a file'",
+    # For a session of the host, which waits and tries again.
+    "host/hosted.py: str(error)",
+}
+
+
+def without_a_hint() -> set[str]:
+    found = set()
+    for path in sorted(SURFACES.rglob("*.py")):
+        name = str(path.relative_to(SURFACES))
+        if name.startswith("web/"):  # answers to a page of ours, which shows them beside its form
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+                continue
+            if node.func.id == "Refused" and all(word.arg != "hint" for word in node.keywords):
+                found.add(f"{name}: {ast.unparse(node.args[0])}")
+    return found
+
+
+def test_every_refusal_has_a_next_step() -> None:
+    assert without_a_hint() == SAYS_IT_ITSELF
+
+
+@pytest.mark.parametrize(
+    ("trouble", "hint"),
+    [
+        (WorkspaceFailed("git commit ended with 128", "fatal: no"), LOOK_AROUND),
+        (WorkspaceFailed("this is no repository; `git init` makes it one"), ""),
+        (WorkspaceFailed("git is still at work", "see `ps -C git`"), ""),
+    ],
+)
+def test_what_git_says_is_enough_where_it_says_what_to_do(
+    trouble: WorkspaceFailed, hint: str
+) -> None:
+    made = refused_by(trouble)
+    assert (made.what, made.hint) == (str(trouble), hint)
+
+
+@pytest.mark.slow
+def test_each_command_leads_to_the_next(tmp_path: Path) -> None:
+    """Somebody who only ever does what the last line says gets to the end."""
+    write(tmp_path, "check.sh", "test -f done\n")
+    repository(tmp_path)
+    write(tmp_path, ".runner/config.toml", SETTINGS)
+    write(tmp_path, ".runner/script.yaml", SCRIPT)
+    write(tmp_path, "draft.yaml", DRAFT)
+    assert "`dwindle align` agrees" in dwindle(tmp_path).out
+    aligned = dwindle(tmp_path, "align", "--from", "draft.yaml", "--yes", "--run-id", RUN)
+    assert aligned.out.splitlines()[-1] == "`dwindle run` starts it."
+    assert "Next: `dwindle run` begins" in dwindle(tmp_path).out
+    ran = dwindle(tmp_path, "run")
+    assert ran.out.splitlines()[-1] == "Next: `dwindle land` brings the result to your branch"
+    assert "Next: `dwindle land` brings" in dwindle(tmp_path).out
+    landed = dwindle(tmp_path, "land")
+    assert landed.out.startswith(f"landed 1 commit of {BRANCH} on main: ")
+    assert dwindle(tmp_path).out.splitlines()[0].endswith(": completed, and landed on main")
