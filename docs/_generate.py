@@ -1,4 +1,4 @@
-"""Draw the tables of the kernel into docs/kernel.md, or check that they are current.
+"""Draw the tables of the kernel into the pages that show them, or check that they are current.
 
     python docs/_generate.py --write | --check
 
@@ -10,15 +10,28 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields
 from pathlib import Path
+from typing import Any, get_args
 
-from dwindle.kernel.events import Event
+from dwindle.kernel.events import Edit, Event, Gap, Interruption, NewAtom, News, SessionNews, Usage
 from dwindle.kernel.exit_codes import EXIT_CODES
 from dwindle.kernel.model import RunStatus, Status
 from dwindle.kernel.transitions import ATOM_NEXT, PAYS, REPORTED_BY, RUN_NEXT
+from dwindle.kernel.tree import TreeEdit
 from dwindle.testing.suites import SUITES
 
-PAGE = Path(__file__).parent / "kernel.md"
+PAGES = tuple(Path(__file__).parent / name for name in ("kernel.md", "events.md"))
+
+
+PLAIN_WORDS = {
+    "str": "text",
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "AtomId": "id",
+    "GroupId": "id",
+}
 
 
 def run_diagram() -> str:
@@ -66,10 +79,64 @@ def suite_table() -> str:
     return "\n".join([*lines, *(f"| {s.name} | {', '.join(s.happens) or '-'} |" for s in SUITES)])
 
 
+def event_fields() -> str:
+    """Every event with its sentence and the fields that it has besides the common ones."""
+    kinds: tuple[type[News], ...] = get_args(Event)
+    lines = ["| event | says | fields of its own |", "|---|---|---|"]
+    for kind in kinds:
+        shared = SessionNews if issubclass(kind, SessionNews) else News
+        name = f"`{kind.__name__}`{' *' if shared is SessionNews else ''}"
+        lines.append(f"| {name} | {_sentence(kind)} | {_fields(kind, without=shared)} |")
+    return "\n".join(lines)
+
+
+def common_fields() -> str:
+    lines = ["| | fields |", "|---|---|", f"| every event | {_fields(News)} |"]
+    return "\n".join([*lines, f"| marked * | {_fields(SessionNews, without=News)} |"])
+
+
+def part_table() -> str:
+    """What stands inside of events and is no part of the plan file."""
+    parts: tuple[type[Any], ...] = (Usage, NewAtom, Gap, TreeEdit, *get_args(Edit))
+    lines = ["| part | says | fields |", "|---|---|---|"]
+    lines += [f"| `{part.__name__}` | {_sentence(part)} | {_fields(part)} |" for part in parts]
+    causes = ", ".join(f"`{cause}`" for cause in Interruption)
+    return "\n".join([*lines, f"| `Interruption` | why a session was interrupted | {causes} |"])
+
+
+def _sentence(kind: type[Any]) -> str:
+    """The first paragraph of its description; a class without one is described by its fields."""
+    text = kind.__doc__ or ""
+    return "" if text.startswith(f"{kind.__name__}(") else _cell(text.split("\n\n")[0])
+
+
+def _fields(kind: type[Any], without: type[Any] | None = None) -> str:
+    known = [field.name for field in fields(without)] if without else []
+    return ", ".join(_field(it) for it in fields(kind) if it.name not in known) or "-"
+
+
+def _field(it: Field[Any]) -> str:
+    optional = it.default is not MISSING or it.default_factory is not MISSING
+    return f"`{it.name}{'?' if optional else ''}` {_words(str(it.type))}"
+
+
+def _words(type_: str) -> str:
+    """A type as readers of JSON would put it."""
+    listed = re.sub(r"tuple\[(\w+), \.\.\.\]", r"list of \1", type_.removesuffix(" | None"))
+    return _cell(re.sub(r"\w+", lambda word: PLAIN_WORDS.get(word[0], word[0]), listed))
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "or")
+
+
 MADE: Mapping[str, Callable[[], str]] = {
     "run": run_diagram,
     "atom": atom_diagram,
     "events": event_table,
+    "fields": event_fields,
+    "common": common_fields,
+    "parts": part_table,
     "stops": stop_table,
     "suites": suite_table,
 }
@@ -83,15 +150,17 @@ def regenerated(text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    text = PAGE.read_text(encoding="utf-8")
-    fresh = regenerated(text)
-    if arguments == ["--write"]:
-        PAGE.write_text(fresh, encoding="utf-8")
-        return 0
-    if fresh != text:
-        print("docs/kernel.md is not current: run python docs/_generate.py --write")
-        return 1
-    return 0
+    stale = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        fresh = regenerated(text)
+        if arguments == ["--write"]:
+            page.write_text(fresh, encoding="utf-8")
+        elif fresh != text:
+            stale.append(page)
+    for page in stale:
+        print(f"docs/{page.name} is not current: run python docs/_generate.py --write")
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":
