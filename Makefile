@@ -15,7 +15,7 @@ FULLY_COVERED := */dwindle/kernel/*,*/dwindle/adapters/disk.py,*/dwindle/adapter
 export DWINDLE_REQUIRE_ALL
 
 .DEFAULT_GOAL := help
-.PHONY: help demo ci test lint types layers cov model-check proof current nightly fuzz mutation bench fmt real-agents clean
+.PHONY: help demo ci test lint types layers cov model-check proof current nightly figures fuzz mutation bench fmt real-agents clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,14 +71,20 @@ proof: $(STAMP)  ## z3 obligations, and the Coq files (in order of name) where c
 	    echo "coqc is not installed: the Coq files were not checked"; \
 	fi
 
-current: $(STAMP)  ## the shipped schemas and the tables in docs/kernel.md are those of the code
+current: $(STAMP)  ## the shipped schemas and the tables in docs/kernel.md and docs/events.md are those of the code
 	$(PY) -m dwindle.adapters.formats.schema --check
 	$(PY) docs/_generate.py --check
 
-nightly: fuzz  ## what takes long: long fuzzing, nightly tests, 5 atoms, mutants of the kernel
+nightly: fuzz figures  ## what takes long: long fuzzing, nightly tests, 5 atoms, mutants of the kernel
 	$(PY) -m pytest -n 2 -m nightly
 	$(MAKE) model-check ATOMS=5
 	$(MAKE) mutation
+
+figures: $(STAMP)  ## 100,000 simulated runs, 1,000 real kills, every adversary; prints what came of it
+	$(PY) -m tests.simulation.run 10000 $${DWINDLE_SIMULATIONS:-100000}
+	$(PY) -m tests.simulation.sweep
+	$(PY) -m tests.loop.kill_sweep $${DWINDLE_KILLS:-1000}
+	$(BIN)/dwindle torture
 
 fuzz: $(STAMP)  ## the property tests with many random examples (DWINDLE_FUZZ, default 20000 here)
 	DWINDLE_FUZZ=$${DWINDLE_FUZZ:-20000} $(PY) -m pytest -n 2 -m "not nightly" -k "fuzz or property or properties"

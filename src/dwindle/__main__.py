@@ -20,6 +20,10 @@ def main() -> int:
         from dwindle.surfaces.cli.output import say  # noqa: PLC0415
 
         return say(f"dwindle {__version__}")
+    if words[:1] == ["hook"] and len(words) == 1:
+        from dwindle.surfaces.host.hook import answer as hook  # noqa: PLC0415
+
+        os._exit(hook())
     from dwindle.surfaces.cli.entry import answer, plain_status  # noqa: PLC0415
 
     if plain_status(words) is None:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from dwindle.adapters.formats.draft_plan import Draft
     from dwindle.adapters.workspaces.furnish import Setup
     from dwindle.adapters.workspaces.repository import Repository
-    from dwindle.ports.process import Containment
+    from dwindle.ports.process import Bounds, Containment
     from dwindle.runner.alignment import Surroundings
+    from dwindle.runner.certificate import Contained
 
 PLAN_FILES: Final[Mapping[PlanKind, str]] = {
     PlanKind.GRAPH: ".claude/aot-loop-state.md",
@@ -168,14 +169,49 @@ def surroundings(repository: Repository, settings: Settings) -> Surroundings:
 def containment_for(settings: Settings, repository: Repository | None = None) -> Containment:
     """The strongest that works here; of the repository, history and what is shared are seen."""
     from dwindle.adapters.containment.bare import Bare  # noqa: PLC0415
+    from dwindle.adapters.containment.bounded import Bounded  # noqa: PLC0415
     from dwindle.adapters.containment.choice import choose  # noqa: PLC0415
+    from dwindle.adapters.containment.discreet import Discreet  # noqa: PLC0415
     from dwindle.adapters.containment.showing import Showing  # noqa: PLC0415
 
-    found = choose() if settings.sandbox.enabled else Bare()
+    kind = choose() if settings.sandbox.enabled else Bare()
+    found = Bounded(Discreet(kind), bounds_of(settings))
     if repository is None:
         return found
     shared = (repository.checkout / name for name in settings.workspace.share)
     return Showing(found, (repository.common, *shared))
+
+
+def bounds_of(settings: Settings) -> Bounds:
+    """How much of the machine one program may take."""
+    from dwindle.ports.process import Bounds  # noqa: PLC0415
+
+    limits = settings.limits
+    has = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return Bounds(
+        processes=limits.processes,
+        memory_bytes=limits.memory_bytes or has * 4 // 5,
+        file_bytes=limits.file_bytes,
+        free_bytes=limits.free_disk_bytes,
+        free_percent=limits.free_disk_percent,
+    )
+
+
+def contained_by(settings: Settings, containment: Containment) -> Contained:
+    """What was in force, for the certificate and for whoever asks."""
+    from dwindle.runner.certificate import Contained  # noqa: PLC0415
+
+    sandbox, bounds = settings.sandbox, bounds_of(settings)
+    return Contained(
+        strength=containment.strength,
+        mechanism=containment.mechanism,
+        network=sandbox.network,
+        writable=sandbox.writable,
+        env=sandbox.env,
+        processes=bounds.processes,
+        memory_bytes=bounds.memory_bytes,
+        file_bytes=bounds.file_bytes,
+    )
 
 
 def check_settings(settings: Settings) -> CheckSettings:

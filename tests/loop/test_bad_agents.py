@@ -163,7 +163,7 @@ def test_a_malformed_report(tmp_path: Path, text: str) -> None:
 
 def test_a_huge_report_is_neither_read_nor_kept_whole(tmp_path: Path) -> None:
     """Sparse: reading it would take for ever, copying it would fill the disk."""
-    line = 'truncate -s 50G "$DWINDLE_REPORT"'
+    line = 'truncate -s 15G "$DWINDLE_REPORT"'
     story = one_bad_then_good(tmp_path, {"do": [ran(line)]})
 
     assert assert_good_in_the_end(story).startswith("the report is malformed: ")

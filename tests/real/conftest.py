@@ -5,9 +5,12 @@ from contextlib import ExitStack
 
 import pytest
 from tests.real import programs
+from tests.real.desk import Desk
 from tests.real.island import Island, NoIsland
 from tests.real.programs import NotInstalled, Program
 from tests.real.stage import Stage, raise_stage
+
+from dwindle.adapters.containment import choose, starter
 
 NOT_CUT_OFF = (
     "this user may not make a network namespace: the programs ran with a dead proxy instead, and "
@@ -23,6 +26,9 @@ def island() -> Iterator[Island | None]:
             found: Island | None = stack.enter_context(Island())
         except NoIsland:
             found = None
+        # Threads that start programs live in the network in which they were made.
+        for clear in (stack.callback, lambda now: now()):
+            clear(starter._threads.cache_clear)
         yield found
 
 
@@ -58,3 +64,18 @@ def claude(request: pytest.FixtureRequest) -> Program:
 @pytest.fixture
 def codex() -> Program:
     return installed(programs.codex)
+
+
+PROGRAMS = {
+    "claude": programs.claude,
+    "newer claude": programs.newer_claude,
+    "codex": programs.codex,
+}
+
+
+@pytest.fixture(params=PROGRAMS)
+def desk(request: pytest.FixtureRequest, stage: Stage) -> Desk:
+    """Every program, one after the other."""
+    if choose().mechanism != "bubblewrap":
+        pytest.skip("to keep a verifier from writing takes bubblewrap")
+    return Desk(stage, installed(PROGRAMS[request.param]))

@@ -17,6 +17,7 @@ from tests.real.model import Api, Lane, ModelServer, Step, ToolCall
 from tests.real.programs import Program
 from tests.real.stage import Stage
 from tests.surfaces.command import PLAIN, Ended, dwindle, repository, write
+from tests.surfaces.on_a_terminal import OnATerminal
 from tests.surfaces.small_runs import RUN
 
 JOURNAL = f".runner/journal/{RUN}.jsonl"
@@ -121,6 +122,10 @@ class Desk:
 
     def calls(self, model: ModelServer | None, *words: str) -> Ended:
         return dwindle(self.folder, *words, **self.environment(model))
+
+    def sits_at(self, model: ModelServer, *words: str) -> OnATerminal:
+        """The same, on a terminal."""
+        return OnATerminal(self.folder, *words, size=(80, 24), **self.environment(model))
 
     def aligned(self, plan: str, check: str = "test -s greeting.txt\n") -> None:
         write(self.folder, "check.sh", check)

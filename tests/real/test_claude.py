@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from tests.real.model import Api, Failure, Lane, ModelServer, Step, ToolCall, Us
 from tests.real.programs import CLAUDE, NEWER_CLAUDE, Program
 from tests.real.stage import KEY, Stage
 
+from dwindle.adapters.agents.claude import RETRIES
 from dwindle.adapters.containment import Bare
 from dwindle.kernel.events import Usage as Used
 from dwindle.ports.work import (
@@ -55,7 +57,7 @@ def test_a_worker_writes_code_runs_it_and_reports(play: Play) -> None:
         reports(DONE),
     )
     with ModelServer(script) as play.model:
-        result = play.session(model="sonnet", effort="low", max_turns=20, budget=lambda: 5.0)
+        result = play.session(model="sonnet", effort="low", max_turns=20, budget=lambda _: 5.0)
     assert result == Result(
         report=DONE_REPORT,
         usage=Used(tokens=360, usd=result.usage.usd, read=300, written=60),
@@ -119,6 +121,25 @@ def test_a_probe_that_tries_to_write_cannot(play: Play, sandboxed: bool) -> None
     }
     last = play.model.requests[-1].conversation
     assert all("No such tool available" in one.text for one in last.tool_results)
+
+
+@pytest.mark.parametrize("sandboxed", [True, False])
+def test_a_worker_has_only_the_tools_that_its_order_names(play: Play, sandboxed: bool) -> None:
+    play.sandboxed = sandboxed
+    target = play.stage.work / "made.txt"
+    script = lane(
+        bash(f"touch {target}.by-bash"),
+        ToolCall("Write", {"file_path": str(target), "content": "x"}),
+        reports(DONE),
+    )
+    order = replace(ORDER, tools=("Write", "Read", "mcp__none__such"))
+    assert played(play, script, order) == DONE_REPORT
+    assert (target.exists(), Path(f"{target}.by-bash").exists()) == (True, False)
+    assert play.model is not None
+    tools = {tool for request in play.model.requests for tool in request.conversation.tools}
+    assert tools - {"ToolSearch", "DeferredToolPlaceholder"} == {
+        *("Read", "Write", "StructuredOutput"),
+    }
 
 
 def test_a_verifier_may_run_commands_and_leave_nothing_in_our_sandbox(play: Play) -> None:
@@ -243,7 +264,7 @@ EVERY_TROUBLE = [
     pytest.param(lane(bash("echo")), {"max_turns": 2}, Trouble.TURN_LIMIT, id="turns"),
     pytest.param(
         lane(Step(tools=(bash("echo"),), usage=Usage(input_tokens=900_000))),
-        {"budget": lambda: 1.0},
+        {"budget": lambda _: 1.0},
         Trouble.BUDGET_LIMIT,
         id="money",
     ),
@@ -268,6 +289,17 @@ def test_every_trouble_is_told_apart(
     assert (report.trouble, KEY in report.reason) == (trouble, False), report
 
 
+def test_a_wrong_key_is_tried_again_a_few_times_only(play: Play) -> None:
+    """Left alone claude goes on for three minutes; how often it may is said by us."""
+    script = failing(failures.unauthorised(Api.ANTHROPIC))
+    report = played(play, script, retries=RETRIES)
+    assert isinstance(report, NoReport)
+    assert play.model is not None
+    assert play.ended is not None
+    assert (report.trouble, len(play.model.requests)) == (Trouble.NOT_LOGGED_IN, RETRIES + 1)
+    assert play.ended.seconds < 30
+
+
 def test_a_subscriber_is_told_when_the_limit_ends(play: Play) -> None:
     failure = failures.rate_limited(Api.ANTHROPIC, resets_at=4_000_000_000)
     report = played(play, failing(failure), ours=SUBSCRIPTION, clock=lambda: 4_000_000_000.0 - 3600)
@@ -278,7 +310,7 @@ def test_a_subscriber_is_told_when_the_limit_ends(play: Play) -> None:
 def test_a_session_that_was_cut_short_has_still_cost_something(play: Play) -> None:
     script = lane(bash("echo"), Step("...", hang=60))
     with ModelServer(script) as play.model:
-        result = play.session(replace(ORDER, timeout_seconds=5.0))
+        result = play.session(replace(ORDER, timeout_seconds=12.0))
     assert isinstance(result.report, NoReport)
     assert result.report.trouble is Trouble.TIMED_OUT
     assert (result.usage.read >= 100, result.usage.usd > 0, result.usage.estimated) == (
@@ -288,7 +320,7 @@ def test_a_session_that_was_cut_short_has_still_cost_something(play: Play) -> No
 
 def test_nothing_that_it_started_is_left_when_its_time_is_over(play: Play) -> None:
     script = lane(bash("setsid sleep 300 & sleep 301"))
-    report = played(play, script, replace(ORDER, timeout_seconds=5.0))
+    report = played(play, script, replace(ORDER, timeout_seconds=8.0))
     assert isinstance(report, NoReport)
     assert report.trouble is Trouble.TIMED_OUT
     assert play.stage.survivors() == {}

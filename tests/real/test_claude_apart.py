@@ -22,7 +22,7 @@ from tests.real.claude_play import (
 from tests.real.programs import CLAUDE, Program
 from tests.real.stage import KEY, Stage
 
-from dwindle.adapters.agents.claude_program import located, version
+from dwindle.adapters.agents.claude_program import PACKAGE, located
 from dwindle.adapters.containment import Bubblewrap
 from dwindle.ports.process import Containment
 from dwindle.ports.work import (
@@ -224,4 +224,4 @@ def test_what_npm_puts_on_path_leads_to_the_native_program() -> None:
     program = located("claude", {"PATH": str(on_path)})
     with Path(program.argv[0]).open("rb") as file:
         assert file.read(4) == b"\x7fELF"
-    assert (program.problem, version(program)) == ("", CLAUDE)
+    assert (program.problem, PACKAGE.version(program)) == ("", CLAUDE)

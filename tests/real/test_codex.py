@@ -18,7 +18,8 @@ from tests.real.programs import Program, codex_wrapper
 from tests.real.stage import Stage
 
 from dwindle.adapters.agents.codex import CodexAgent
-from dwindle.adapters.agents.codex_program import Found, found, located, sandbox_problem
+from dwindle.adapters.agents.codex_program import found, located, sandbox_problem
+from dwindle.adapters.agents.installed import Found
 from dwindle.adapters.agents.report_schema import report_schema, strict
 from dwindle.adapters.containment import Bubblewrap, kinds
 from dwindle.kernel import events
@@ -274,7 +275,8 @@ def test_only_a_worker_is_told_what_the_workspace_says(
     (stage.codex_home / "config.toml").write_text(trust)
     played = play(stage, codex, SAYS_DONE, order=order, place=place, effort="low")
     said = json.dumps(played.requests[0].body)
-    assert ("the instructions of the workspace" in said) is instructions
+    assert ("If there is a file AGENTS.md in the current directory" in said) is instructions
+    assert "the instructions of the workspace" not in said
     assert ("a skill of the workspace" in said) is instructions
     assert played.requests[0].conversation.effort == "low"
     assert played.requests[0].conversation.model == MODEL

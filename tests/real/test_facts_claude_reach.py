@@ -8,8 +8,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.real.claude_session import init, outcome
-from tests.real.model import Failure, Lane, ModelServer, Step, ToolCall
+from tests.real.claude_session import agent_call, init, outcome
+from tests.real.model import Lane, ModelServer, Step, ToolCall
 from tests.real.programs import CLAUDE, NEWER_CLAUDE, Program
 from tests.real.stage import Stage
 
@@ -102,79 +102,6 @@ def test_settings_with_one_mistake_are_dropped_in_silence_and_init_shows_it(
     assert ("Bash" not in model.requests[0].conversation.tools) is obeyed
 
 
-def with_hook(event: str, witness: Path) -> str:
-    hook = {"type": "command", "command": f"touch {witness}"}
-    return json.dumps({"hooks": {event: [{"hooks": [hook]}]}})
-
-
-@pytest.mark.parametrize(
-    ("options", "ran_it"),
-    [
-        pytest.param((), True, id="as it is"),
-        pytest.param(("--setting-sources", ""), False, id="without sources"),
-    ],
-)
-def test_hooks_of_the_workspace_run_unasked_unless_no_sources_are_allowed(
-    stage: Stage, claude: Program, options: tuple[str, ...], ran_it: bool
-) -> None:
-    witness = stage.home / "witness"
-    planted = stage.work / ".claude" / "settings.json"
-    planted.parent.mkdir()
-    planted.write_text(with_hook("UserPromptSubmit", witness))
-    with ModelServer(OK) as model:
-        ran = stage.run(stage.claude(claude, model, *options))
-    assert outcome(ran) == (0, "success", False)
-    assert witness.exists() is ran_it
-
-
-USES_A_TOOL = Step(tools=(ToolCall("Bash", {"command": "ls"}),))
-
-
-@pytest.mark.parametrize(
-    ("limit", "last", "expected"),
-    [
-        pytest.param("9", Step("done"), (0, "success", False), id="a session that ends"),
-        pytest.param("1", Step("done"), (1, "error_max_turns", True), id="a limit"),
-        pytest.param("9", Step(failure=Failure(status=403)), (1, "success", True), id="a failure"),
-    ],
-)
-def test_the_stop_hook_fires_only_where_a_session_ends_by_itself(
-    stage: Stage, claude: Program, limit: str, last: Step, expected: tuple[int, str, bool]
-) -> None:
-    witness = stage.home / "witness"
-    with ModelServer(Lane(steps=(USES_A_TOOL, last))) as model:
-        ran = stage.run(
-            stage.claude(
-                claude, model, "--settings", with_hook("Stop", witness), "--max-turns", limit
-            )
-        )
-    assert outcome(ran) == expected
-    assert witness.exists() is (not expected[2])
-
-
-@pytest.mark.parametrize(("turns", "fired"), [(5, True), (1, False)])
-def test_the_hook_of_a_subagent_does_not_fire_at_its_limit_of_turns(
-    stage: Stage, claude: Program, turns: int, fired: bool
-) -> None:
-    witness = stage.home / "witness"
-    agent = {"description": "d", "prompt": "You are the SUB.", "tools": ["Bash"], "maxTurns": turns}
-    sub = Lane(name="sub", system="You are the SUB", steps=(USES_A_TOOL, Step("sub done")))
-    main = Lane(name="main", steps=(Step(tools=(agent_call("sub"),)), Step("main done")))
-    with ModelServer(sub, main) as model:
-        ran = stage.run(
-            stage.claude(
-                claude,
-                model,
-                *("--agents", json.dumps({"sub": agent})),
-                *("--settings", with_hook("SubagentStop", witness)),
-            )
-        )
-    assert outcome(ran) == (0, "success", False)
-    lanes = [request.lane for request in model.requests]
-    assert lanes == ["main", *["sub"] * (2 if fired else 1), "main"]
-    assert witness.exists() is fired
-
-
 BUILT_IN = {
     CLAUDE: [],
     NEWER_CLAUDE: [
@@ -190,19 +117,6 @@ def written(folder: Path, files: dict[str, str]) -> Path:
         file.parent.mkdir(parents=True)
         file.write_text(text)
     return folder
-
-
-def agent_call(name: str) -> ToolCall:
-    """The newer version does not wait for a subagent unless it is told to."""
-    return ToolCall(
-        "Agent",
-        {
-            "description": "d",
-            "prompt": "begin as a subagent",
-            "subagent_type": name,
-            "run_in_background": False,
-        },
-    )
 
 
 def test_what_fails_to_load_fails_in_silence_and_init_shows_it(

@@ -256,9 +256,10 @@ def test_with_its_home_below_tmp_every_command_fails_and_the_session_succeeds(
     assert "here\n" not in result.text
 
 
-def test_a_command_that_its_sandbox_denied_is_told_to_the_model_only(
+def test_a_command_that_its_sandbox_denied_is_told_to_the_model_and_seldom_to_us(
     stage: Stage, codex: Program
 ) -> None:
+    """Not at all if it fails at once; on a busy machine it may come as a command that failed."""
     steps = (Step(tools=(shell("touch made.txt"),)), Step("done"))
     with ModelServer(Lane(steps=steps)) as model:
         ran = stage.run(
@@ -266,7 +267,7 @@ def test_a_command_that_its_sandbox_denied_is_told_to_the_model_only(
             containment=stage.bare(),
         )
     assert ran.code == 0
-    assert items(ran, "command_execution") == []
+    assert [item["status"] for item in items(ran, "command_execution")] in ([], ["failed"])
     (result,) = model.requests[1].conversation.tool_results
     assert "Read-only file system" in result.text
 

@@ -21,6 +21,7 @@ from tests.runner.judging import (
 from tests.runner.story import FIRST_PLAN
 
 from dwindle.kernel.base_case import Verdict
+from dwindle.kernel.events import Usage
 from dwindle.kernel.model import (
     Aligned,
     Answer,
@@ -42,6 +43,7 @@ from dwindle.ports.process import Strength
 from dwindle.ports.work import VerifierReport
 from dwindle.runner.certificate import (
     Certificate,
+    Charge,
     CheckRecord,
     Comparison,
     Contained,
@@ -163,6 +165,67 @@ def test_everything_that_was_found_is_in_it() -> None:
     assert "stated" not in made.limits
 
 
+CHARGES = (
+    Charge(
+        role="worker",
+        sessions=3,
+        seconds=61.5,
+        tokens=12_345,
+        read=12_000,
+        cached=0,
+        written=345,
+        usd=0.118,
+        estimated=True,
+        unpriced=0,
+    ),
+    Charge(
+        role="verifier",
+        sessions=1,
+        seconds=2.0,
+        tokens=0,
+        read=0,
+        cached=0,
+        written=0,
+        usd=0.0,
+        estimated=False,
+        unpriced=0,
+    ),
+)
+
+
+def charged(judging: Usage) -> Certificate:
+    seen = asyncio.run(verify(BASE_CASE, "c0ffee", OneTree(), ToldChecks()))
+    return certificate(
+        PLAN, seen, tree="t", contained=STRONG, at="", charges=CHARGES, judging=judging
+    )
+
+
+def test_what_each_role_cost_is_in_it_with_the_judges_of_this_very_round() -> None:
+    made = charged(Usage(tokens=100, read=60, cached=30, written=10, usd=0.25))
+    assert made.charges == (
+        CHARGES[0],
+        replace(CHARGES[1], tokens=100, read=60, cached=30, written=10, usd=0.25),
+    )
+    assert (made.spent["tokens"], made.spent["usd"]) == (1000, 0.5)
+    assert Certificate.from_json(made.to_json()) == made
+    lines = certificate_text(made).splitlines()
+    start = lines.index("  usd                     0.5") + 1
+    assert lines[start : start + 2] == [
+        "  by worker: 3 sessions, 62 s, 12,345 tokens, about 0.1180 USD",
+        "  by verifier: 1 session, 2 s, 100 tokens, 0.2500 USD",
+    ]
+
+
+def test_judges_of_whom_nobody_knows_what_they_cost() -> None:
+    made = charged(Usage(tokens=100))
+    assert made.charges[1] == replace(CHARGES[1], tokens=100, unpriced=100)
+    told = replace(made, charges=(replace(made.charges[1], usd=0.5),))
+    assert (
+        "  by verifier: 1 session, 2 s, 100 tokens, 0.5000 USD, 100 tokens of unknown price"
+        in " ".join(certificate_text(told).split("\n")).replace("     ", " ")
+    )
+
+
 def test_it_holds_when_everything_passed_and_the_person_said_yes() -> None:
     no = certified().with_answers([Question(item="nice", answer=Answer.NO, words="ugly")])
 
@@ -270,6 +333,7 @@ commit      c0ffee
 tree        7ree
 aligned at  a11
 contained   strong (bubblewrap)
+network     open
 
 CHECKS (2 of 3 passed)
   [pass] builds
@@ -305,6 +369,27 @@ TRAIL (2)
   failure A1: it broke
 """
     )
+
+
+def test_the_text_says_what_a_person_opened_and_what_was_bounded() -> None:
+    opened = replace(
+        STRONG,
+        network=False,
+        writable=("/var/cache", "/data"),
+        env=("NPM_TOKEN",),
+        processes=4096,
+        memory_bytes=3 << 29,
+        file_bytes=1 << 30,
+    )
+    lines = certificate_text(replace(certified(), containment=opened)).splitlines()
+    at = lines.index("contained   strong (bubblewrap)")
+    assert lines[at + 1 : at + 6] == [
+        "network     none",
+        "writable    /var/cache, /data",
+        "env         NPM_TOKEN",
+        "bounds      4096 processes, 1.5 GiB of memory, files of 1.0 GiB",
+        "",
+    ]
 
 
 def test_the_text_says_whose_word_is_missing_and_that_containment_was_weak() -> None:

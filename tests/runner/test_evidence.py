@@ -16,6 +16,7 @@ from dwindle.kernel.model import Atom, AtomId, Check, CheckType
 from dwindle.ports.work import NoReport, VerifierReport, WorkerReport
 from dwindle.ports.workspace import Change
 from dwindle.runner.evidence import Evidence, Rules, Work, judge_work
+from dwindle.runner.steering import Steering, Tool
 
 CHECKS = MechanicalChecks(PlainContainment())
 NOTHING = Change(paths=())
@@ -108,6 +109,36 @@ def test_a_worker_that_touches_a_pin_has_failed_even_if_its_check_holds(tmp_path
     assert judge(tmp_path, check=command("touch ran"), changed=changed, rules=rules) == Evidence(
         holds=False, reason="touched what is protected: ci/check.sh, tests/conftest.py"
     )
+
+
+def test_a_worker_that_steers_the_tests_has_failed(tmp_path: Path) -> None:
+    """Of a file that only steers in part, that part counts; deleting it is changing it."""
+    before = b'[project]\nname = "x"\n[tool.pytest]\nx = 1\n'
+
+    async def at_alignment(path: str) -> bytes | None:
+        return before if path.endswith("pyproject.toml") else None
+
+    rules = Rules(steering=Steering(tools=(Tool.PYTEST,)), at_alignment=at_alignment)
+    for folder, content in {
+        "honest": before.replace(b'"x"', b'"y"'),
+        "cheat": before.replace(b"x = 1", b"x = 2"),
+    }.items():
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "pyproject.toml").write_bytes(content)
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / "pyproject.toml").symlink_to("../honest/pyproject.toml")
+    changed = (
+        *("a.py", "new/conftest.py", "honest/pyproject.toml", "cheat/pyproject.toml"),
+        *("gone/pyproject.toml", "link/pyproject.toml"),
+    )
+
+    assert judge(tmp_path, changed=changed, rules=rules) == Evidence(
+        holds=False,
+        reason="touched what steers the tests: new/conftest.py, cheat/pyproject.toml, "
+        "gone/pyproject.toml, link/pyproject.toml; what tests need belongs into the test files "
+        "themselves",
+    )
+    assert judge(tmp_path, changed=("a.py", "honest/pyproject.toml"), rules=rules).holds
     assert not (tmp_path / "ran").exists()
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -25,6 +27,7 @@ from dwindle.kernel.events import SessionStarted
 from dwindle.kernel.model import AtomId, Role
 from dwindle.kernel.transitions import apply
 from dwindle.ports.store import StoreFailed
+from dwindle.runner.aside import Aside
 from dwindle.runner.ledger import (
     SAVE_EVERY,
     EditedByHand,
@@ -122,6 +125,51 @@ def test_what_could_not_be_committed_has_not_happened() -> None:
     assert (disk.image(), ledger.plan) == (before, PLANS[1])
     disk.limit_space(None)
     assert [ledger.record(event) for event in EVENTS[1:]] == PLANS[2:]
+
+
+def test_what_was_noted_can_become_durable_aside() -> None:
+    disk = new_disk()
+    ledger = begin(disk, Clock())
+    ledger.record(EVENTS[0])
+    for event in EVENTS[1:4]:
+        ledger.note(event)
+    syncs = CountsSyncs.of(disk)
+    asyncio.run(ledger.commit_aside(Aside()))
+    assert (syncs.count, list(ledger.history())) == (1, EVENTS[:4])
+    asyncio.run(ledger.commit_aside(Aside()))
+    assert syncs.count == 1
+    assert (found_on(disk.image()), ledger.plan) == (PLANS[4], PLANS[4])
+
+
+def test_what_could_not_be_committed_aside_has_not_happened_either() -> None:
+    disk = new_disk()
+    ledger = begin(disk, Clock())
+    ledger.record(EVENTS[0])
+    before = disk.image()
+    ledger.note(EVENTS[1])
+    disk.limit_space(100)
+    with pytest.raises(StoreFailed):
+        asyncio.run(ledger.commit_aside(Aside()))
+    assert (disk.image(), ledger.plan) == (before, PLANS[1])
+    disk.limit_space(None)
+    assert [ledger.record(event) for event in EVENTS[1:]] == PLANS[2:]
+
+
+def test_who_is_cancelled_while_it_becomes_durable_hears_so_when_it_is() -> None:
+    disk = new_disk()
+    ledger = begin(disk, Clock())
+    ledger.record(EVENTS[0])
+    ledger.note(EVENTS[1])
+
+    class Late(Aside):
+        async def done(self, work: Callable[[], object]) -> asyncio.CancelledError | None:
+            work()
+            return asyncio.CancelledError("meanwhile")
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(ledger.commit_aside(Late()))
+    assert (list(ledger.history()), ledger.plan) == (EVENTS[:2], PLANS[2])
+    assert ledger.record(EVENTS[2]) == PLANS[3]
 
 
 def test_the_loop_can_ask_how_long_it_may_sleep() -> None:

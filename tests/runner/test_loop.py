@@ -44,6 +44,7 @@ from dwindle.kernel.model import (
     StopCode,
 )
 from dwindle.ports.workspace import WorkspaceFailed
+from dwindle.runner.aside import Aside
 from dwindle.runner.crew import Crew, News
 from dwindle.runner.evidence import Rules
 from dwindle.runner.ledger import Ledger, Store, digest
@@ -103,7 +104,7 @@ class Rig:
             root / "as-found.md",
         )
         crew = Crew(sessions, lambda: self.ledger.plan)
-        self.loop = Loop(self.ledger, crew, workspace, clock, self._hear, file=watch)
+        self.loop = Loop(self.ledger, crew, workspace, clock, self._hear, file=watch, aside=Aside())
         self.loop.begin(RunStarted(run_id="01RUN", aligned=Aligned(commit="0" * 40)))
 
     @property

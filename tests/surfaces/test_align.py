@@ -181,7 +181,11 @@ def test_for_programs(project: Path) -> None:
 
 def test_settings_are_used_and_judged(project: Path) -> None:
     write(project, ".runner/config.toml", '[workspace]\nsetup = "echo made > built.txt; false"\n')
-    assert aligned(project) == Ended(code=2, err=f"{LOOKING}dwindle: [workspace] setup failed\n")
+    assert aligned(project) == Ended(
+        code=2,
+        err=f"{LOOKING}dwindle: [workspace] setup failed\n"
+        "  `dwindle doctor` looks at what a run needs here\n",
+    )
     write(project, ".runner/config.toml", "[limits]\nmax_nods = 3\n")
     assert aligned(project) == Ended(
         code=2,

@@ -62,7 +62,9 @@ def test_yes_completes_the_run(tmp_path: Path) -> None:
     ran(tmp_path, 0)
     assert plan_of(tmp_path).control.status is RunStatus.COMPLETED
     assert dwindle(tmp_path, "confirm", "1", "no") == Ended(
-        code=2, err=f"dwindle: {GRAPH_FILE}: too late: the run is completed\n"
+        code=2,
+        err=f"dwindle: {GRAPH_FILE}: too late: the run is completed\n"
+        "  `dwindle status` says where the run stands\n",
     )
     assert dwindle(tmp_path, "replay").code == 0
     assert dwindle(tmp_path, "verify").code == 0

@@ -9,20 +9,30 @@ import shutil
 import sys
 from pathlib import Path
 
-from tests.surfaces.command import TREE_FILE, Ended, dwindle, repository, write
+from tests.surfaces.command import PLAIN, TREE_FILE, Ended, dwindle, repository, write
+from tests.surfaces.installed_package import install
 from tests.surfaces.small_runs import SCRIPT, SETTINGS
 from tests.surfaces.test_commands_page import keys, table
 
+from dwindle.adapters.containment.cage import pens
 from dwindle.adapters.containment.choice import survey
 from dwindle.ports.process import Strength
 
 FREE = re.compile(r"[\d.]+ GB free")
+MEMORY = re.compile(r"[\d.]+ GiB of memory")
 
 
 def looked(folder: Path, *words: str, **surroundings: str) -> Ended:
-    """Without how full this disk is."""
+    """Without how full this disk is, and how much memory there is."""
     said = dwindle(folder, "doctor", *words, **surroundings)
-    return Ended(code=said.code, out=FREE.sub("some GB free", said.out), err=said.err)
+    out = MEMORY.sub("some memory", FREE.sub("some GB free", said.out))
+    return Ended(code=said.code, out=out, err=said.err)
+
+
+def bounds() -> tuple[str, str, str]:
+    grouped = {name for pen in pens() for name in pen.controllers} >= {"memory", "pids"}
+    by = "control groups" if grouped else "resource limits"
+    return "ok", f"4096 processes, some memory, files of 16.0 GiB; held by {by}", ""
 
 
 def findings(folder: Path, **surroundings: str) -> dict[str, tuple[str, str, str]]:
@@ -67,6 +77,8 @@ def test_everything_is_there(tmp_path: Path) -> None:
         "disk": ("ok", "some GB free", ""),
         "settings": ("ok", ".runner/config.toml", ""),
         "containment": (state, strength, problems),
+        "network": ("ok", "open", ""),
+        "bounds": bounds(),
         "worker": ("ok", "scripted: .runner/script.yaml", ""),
         "probe": ("ok", "scripted: .runner/script.yaml", ""),
         "verifier": ("ok", f"{tool} --all (agent 1.2 for --version)", ""),
@@ -74,6 +86,11 @@ def test_everything_is_there(tmp_path: Path) -> None:
         "guard": ("ok", "sh -c true", ""),
     }
     found = json.loads(looked(tmp_path, "--json").out)
+    commands = {one["name"]: one["command"] for one in found["findings"] if one["command"]}
+    script = str(tmp_path / ".runner/script.yaml")
+    scripted = [sys.executable, "-P", "-m", "dwindle.scripted", script]
+    # A script plans only if it has answers for a planner.
+    assert commands == {"worker": scripted, "probe": scripted, "verifier": [str(tool), "--all"]}
     assert sorted(dict.fromkeys(keys(found))) == sorted(table("`doctor --json`"))
     assert said.out.endswith("guard       ok        sh -c true\nA run could start here.\n")
 
@@ -150,6 +167,116 @@ def test_agents_that_are_not_there(tmp_path: Path) -> None:
     }
 
 
+VENDORS = """\
+[agents.verifier]
+backend = "codex"
+model = "gpt-6-sol"
+
+[agents.planner]
+backend = "command"
+command = ["my-agent", "--api-key", "canary-1", "--token=canary-2", "-q", "DB_PASSWORD=canary-3"]
+
+[sandbox]
+env = ["NPM_TOKEN"]
+"""
+KEYS = {
+    "ANTHROPIC_API_KEY": "canary-4",
+    "OPENAI_API_KEY": "canary-5",
+    "NPM_TOKEN": "canary-6",
+}
+
+
+def with_vendors(folder: Path, settings: str = VENDORS, **versions: str) -> dict[str, str]:
+    """A repository, and a PATH with programs that know no more than their versions."""
+    repository(folder)
+    write(folder, ".runner/config.toml", settings)
+    told = {"claude": "2.1.197 (Claude Code)", "codex": "codex-cli 0.166.0", "my-agent": "1"}
+    for name, version in (told | versions).items():
+        write(folder.parent, f"bin/{name}", f"#!/bin/sh\necho '{version}'\n").chmod(0o755)
+    home = folder.parent / "home"
+    home.mkdir()
+    path = f"{folder.parent / 'bin'}:{PLAIN['PATH']}"
+    return {**KEYS, "PATH": path, "HOME": str(home)}
+
+
+def test_what_each_role_would_run_without_what_is_secret(tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    there = with_vendors(folder)
+    said = dwindle(folder, "doctor", "--json", **there)
+    found = {one["name"]: one for one in json.loads(said.out)["findings"]}
+    assert said.code == 0, said
+    assert "canary" not in said.out + said.err
+    assert "canary" not in dwindle(folder, "doctor", **there).out
+    claude, codex = str(tmp_path / "bin/claude"), str(tmp_path / "bin/codex")
+    # Nobody is named for the worker, so it is the one that is found.
+    assert (found["worker"]["state"], found["worker"]["what"]) == (
+        "ok",
+        f"claude 2.1.197; ANTHROPIC_API_KEY is set ({claude})",
+    )
+    assert found["worker"]["command"][:2] == [claude, "-p"]
+    assert found["probe"]["command"][:2] == [claude, "-p"]
+    assert "--dangerously-skip-permissions" in found["worker"]["command"]
+    assert "--dangerously-skip-permissions" not in found["probe"]["command"]
+    assert found["verifier"]["what"] == (
+        f"codex 0.166.0, model gpt-6-sol; OPENAI_API_KEY is set ({codex})"
+    )
+    assert found["verifier"]["command"][:2] == [codex, "exec"]
+    assert "OUTBOX/report.schema.json" in found["verifier"]["command"]
+    assert "CODEX_API_KEY=[...]" in found["verifier"]["environment"]
+    assert "NPM_TOKEN=[...]" in found["worker"]["environment"]
+    assert "DWINDLE_REPORT=OUTBOX/report.json" in found["worker"]["environment"]
+    assert found["planner"]["command"] == [
+        *("my-agent", "--api-key", "[...]", "--token=[...]", "-q", "DB_PASSWORD=[...]")
+    ]
+
+
+def test_the_command_line_is_shown_to_people_with_long_words_cut(tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    shown = dwindle(folder, "doctor", **with_vendors(folder)).out
+    assert f"            runs      {str(tmp_path)[:30]}" in shown
+    assert """'{"type":"object","properties":{"feasible":{"typ...'\n""" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_versions_that_nobody_tried_are_mentioned_and_no_reason_to_stop(tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    there = with_vendors(folder, claude="9.9.9 (Claude Code)", codex="codex-cli 7.0.0")
+    found = findings(folder, **there)
+    assert found["worker"][0] == found["verifier"][0] == "note"
+    assert found["worker"][2].startswith("claude 9.9.9 was not tried with this, 2.1.197 to ")
+    assert "codex 7.0.0 was not tried with this, 0.166 was; going on" in found["verifier"][2]
+
+
+def test_a_codex_whose_costs_cannot_be_counted_is_mentioned(tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    there = with_vendors(folder, '[agents]\nbackend = "codex"\n')
+    assert findings(folder, **there)["worker"][2].endswith(
+        "codex chooses its model and does not tell which: name one, to have costs counted"
+    )
+
+
+def test_an_agent_of_another_package(tmp_path: Path) -> None:
+    packages = install(tmp_path / "packages")
+    install(packages, "broken = broken_agent:make", "def make(wanted): 1 / 0", name="broken_agent")
+    repository(tmp_path)
+    settings = '[agents]\nbackend = "acme"\n[agents.verifier]\nbackend = "broken"\n'
+    write(tmp_path, ".runner/config.toml", f'{settings}[agents.planner]\nbackend = "nope"\n')
+    found = findings(tmp_path, PYTHONPATH=str(packages))
+    assert found["worker"] == ("ok", "acme (acme_agent 1.2)", "")
+    assert found["verifier"][:2] == (
+        "wrong",
+        (
+            "the agent 'broken' of broken_agent 1.2 could not make an agent: "
+            "ZeroDivisionError: division by zero"
+        ),
+    )
+    assert found["planner"][:2] == ("wrong", "there is no agent 'nope'")
+
+
 def test_a_program_that_does_not_know_the_word_does_no_harm(tmp_path: Path) -> None:
     repository(tmp_path)
     tool = write(tmp_path, "agent", "#!/bin/sh\ntouch made\nexit 3\n")
@@ -187,3 +314,16 @@ def test_without_git(tmp_path: Path) -> None:
     found_now = findings(tmp_path, PATH=str(tmp_path))
     assert found_now["git"] == ("wrong", "git was not found", "install git 2.38 or newer")
     assert found_now["repository"][0] == "wrong"
+
+
+def test_what_a_person_opened_is_said(tmp_path: Path) -> None:
+    repository(tmp_path)
+    write(tmp_path, ".runner/script.yaml", SCRIPT)
+    opened = '[sandbox]\nnetwork = false\nwritable = ["/var/cache"]\nenv = ["HOME", "NO_SUCH"]\n'
+    write(tmp_path, ".runner/config.toml", SETTINGS + opened)
+    found = findings(tmp_path)
+    assert [found[name] for name in ("network", "writable", "env")] == [
+        ("ok", "none", ""),
+        ("note", "agents and checks may also write to /var/cache", ""),
+        ("note", "agents and checks also see HOME, NO_SUCH", "not set: NO_SUCH"),
+    ]

@@ -67,7 +67,11 @@ made .runner/config.toml
 made .runner/tree.json
 added 6 patterns to .gitignore
 """
-NOTHING = Ended(code=0, out="everything is there already; nothing was changed\n")
+NOTHING = Ended(
+    code=0,
+    out="everything is there already; nothing was changed\n"
+    "`dwindle` says where you stand, and what comes next\n",
+)
 
 
 def scaffolded(**more: str) -> dict[str, bytes]:
@@ -372,7 +376,7 @@ def test_each_line_can_be_uncommented(header: str, key: str, line: str) -> None:
     }
     read = read_settings(f"{header}\n{beside.get(key, '')}{line}\n".encode())
     assert (read.problems, read.settings is None) == ((), False)
-    if header != "[agents]" and key not in ("max_tokens", "max_cost_usd"):
+    if header != "[agents]" and key not in ("max_tokens", "max_cost_usd", "memory_bytes"):
         assert read.settings == Settings()  # what is shown is the default
 
 

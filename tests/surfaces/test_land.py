@@ -123,7 +123,9 @@ def test_a_run_that_is_not_completed(tmp_path: Path) -> None:
 
 def test_nothing_to_land(tmp_path: Path) -> None:
     nothing = Ended(
-        code=2, err="dwindle: there is nothing to land: the run has put nothing on a branch\n"
+        code=2,
+        err="dwindle: there is nothing to land: the run has put nothing on a branch\n"
+        "  `dwindle run` does the work; `dwindle status` says how far it has come\n",
     )
     project(tmp_path, DRAFT, NEVER)
     assert dwindle(tmp_path, "land", "--even-if-stopped") == nothing

@@ -40,13 +40,16 @@ STORY = [
     "the base case is verified  [0 open, gauge N]",
     "the base case holds  [0 open, gauge N]",
     "the run ends, completed: every check of the base case passed  [0 open, gauge N]",
+    "Next: `dwindle land` brings the result to your branch",
 ]
+GOES_ON = "Next: `dwindle run` goes on from here"
 
 
 def timeless(lines: list[str]) -> list[str]:
     """Without the time of day, and with some gauge."""
-    assert all(re.match(r"\d\d:\d\d:\d\d ", line) for line in lines), lines
-    return [re.sub(r"gauge \d+", "gauge N", line[9:]) for line in lines]
+    assert all(re.match(r"\d\d:\d\d:\d\d |Next: ", line) for line in lines), lines
+    said = [line if line.startswith("Next: ") else line[9:] for line in lines]
+    return [re.sub(r"gauge \d+", "gauge N", line) for line in said]
 
 
 def test_no_agent_drives_what_shows_its_words(capsys: pytest.CaptureFixture[str]) -> None:
@@ -195,8 +198,9 @@ def test_ctrl_c_leaves_nothing_but_lines(tmp_path: Path) -> None:
         "asked to stop: stopped by Ctrl-C  [1 open, gauge N]",
         "A1: interrupted (stop)  [1 open, gauge N]",
         "the run ends, stopped_by_user: stopped by Ctrl-C  [1 open, gauge N]",
+        GOES_ON,
     ]
-    assert (screen.row, screen.column, screen.wraps) == (5, 0, True)
+    assert (screen.row, screen.column, screen.wraps) == (6, 0, True)
 
 
 @pytest.mark.slow
@@ -209,7 +213,7 @@ def test_a_step_is_shown_too_in_colour_unless_somebody_minds(
         assert terminal.ended() == 0
     assert ("\x1b[1m1 of 1 open" in terminal.seen, "[0m" in terminal.seen) == (coloured, coloured)
     assert "1 of 1 open" in terminal.seen
-    assert timeless(Emulator().feed(terminal.seen).lines) == STORY[:3]
+    assert timeless(Emulator().feed(terminal.seen).lines) == [*STORY[:3], GOES_ON]
 
 
 @pytest.mark.slow

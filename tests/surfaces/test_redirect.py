@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from tests.surfaces.command import Ended, dwindle, repository
 
-WHERE = "dwindle: --depends-on, --under and --choice-of say where an --add-atom belongs\n"
+WHERE = (
+    "dwindle: --depends-on, --under and --choice-of say where an --add-atom belongs\n"
+    '  add one, such as --add-atom "Write the manual", or leave them out\n'
+)
 ONE = "dwindle: one way at a time\n  say it by options, in words, with --edit, or with --adopt\n"
 
 

@@ -133,6 +133,7 @@ def test_the_same_for_programs(tmp_path: Path) -> None:
             "tokens": {"spent": 1234567, "limit": 2000000},
             "usd": {"spent": 1.5, "limit": 5},
         },
+        "spending": None,
         "redirects_left": 19,
         "warnings": [],
         "tree": None,

@@ -338,7 +338,8 @@ def test_nothing_to_land(tmp_path: Path) -> None:
     begun(tmp_path, START)
     assert dwindle(tmp_path, "land", "--onto", "main", "--even-if-stopped") == Ended(
         code=2,
-        err=f"dwindle: {TREE_FILE}: there is nothing to land: no iteration is on the branch\n",
+        err=f"dwindle: {TREE_FILE}: there is nothing to land: no iteration is on the branch\n"
+        "  `dwindle run` does the work; `dwindle status` says how far it has come\n",
     )
 
 
@@ -348,7 +349,8 @@ def test_a_run_on_a_branch_of_the_person(tmp_path: Path) -> None:
     git(tmp_path, "branch", "--quiet", "--move", "feature")
     assert dwindle(tmp_path, "land", "--onto", "main") == Ended(
         code=2,
-        err=f"dwindle: {TREE_FILE}: the run is on feature, which is your own branch already\n",
+        err=f"dwindle: {TREE_FILE}: the run is on feature, which is your own branch already\n"
+        "  nothing is left to do; `git log` shows it\n",
     )
 
 

@@ -52,7 +52,7 @@ from dwindle.kernel.problem import Problem
 from dwindle.runner.iteration_log import IterationLog
 from dwindle.runner.tree_prompt import Refusal
 from dwindle.surfaces import branch_history
-from dwindle.surfaces.tree_run import is_held
+from dwindle.surfaces.lock_table import is_held
 
 ROOT, PARSE, STORE = AtomId("root"), AtomId("parse"), AtomId("store")
 
@@ -110,6 +110,8 @@ measure    redirects 0, forgiven 50, rounds 0, fuel 197, backjumps 0, choices 0,
            attempts 8, undecided 3, in_flight 0, running 0
 budgets    1 min 35 s of 24 h; 1,500 tokens without limit; 0.25 USD without
            limit
+by role    probe: 1 session, 1 min, 1,000 tokens, 0.25 USD
+           worker: 2 sessions, 35 s, 500 tokens
 """,
     )
 

@@ -136,8 +136,8 @@ def test_nothing_above_is_looked_at_outside_a_repository(tmp_path: Path) -> None
     assert dwindle(inner, "validate") == Ended(
         code=2,
         err=f"dwindle: there is no plan: no {GRAPH_FILE} or {TREE_FILE} in {inner}\n"
-        "  `dwindle schema graph` and `dwindle schema tree` print what goes into one;\n"
-        "  `dwindle validate PATH` checks any file\n",
+        "  `dwindle align` agrees on one, `dwindle init` makes a tree; `dwindle validate PATH`\n"
+        "  checks any file\n",
     )
 
 

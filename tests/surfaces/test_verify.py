@@ -108,6 +108,7 @@ def test_for_programs(tmp_path: Path) -> None:
         "run": RUN,
         "commit": old.commit,
         "tree": old.tree,
+        "worktree": str(tmp_path / ".runner/worktrees" / f"integration-{RUN}"),
         "certified": {"at": old.at, "held": True},
         "containment": {"strength": CONTAINED.strength, "mechanism": CONTAINED.mechanism},
         "checks": [],

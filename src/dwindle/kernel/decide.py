@@ -7,6 +7,8 @@ last allowed iteration is a success. Whoever ends a run waits until nothing is i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from dwindle.kernel import branches, pace, tree_edits
 from dwindle.kernel.actions import (
     Action,
@@ -247,14 +249,14 @@ def _stuck(plan: Plan) -> Decision:
 # --- their tools ---------------------------------------------------------------------------------
 
 
-def startable(plan: Plan) -> list[Atom]:
+def startable(plan: Plan) -> Iterator[Atom]:
     """Ready atoms, and exhausted ones that a probe may still help, in file order."""
     seen = view(plan)
     names = seen.ready
     if seen.exhausted:
         probed = [a for a in seen.exhausted if is_startable(seen.shape, seen.unmet, a)]
         names = tuple(sorted((*names, *probed), key=seen.shape.place.__getitem__))
-    return [plan.atoms[n] for n in names]
+    return map(plan.atoms.__getitem__, names)
 
 
 def wants_probe(plan: Plan, atom: Atom) -> bool:

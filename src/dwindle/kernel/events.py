@@ -63,6 +63,8 @@ class SessionNews(News):
     run: str | None = None
     """The run that the session belongs to, where whoever reports might mean another."""
     usage: Usage = NO_USAGE
+    judging: Usage = NO_USAGE
+    """The part of it that verifiers used, where others were judged by them."""
 
 
 # --- the run -----------------------------------------------------------------------------------
@@ -115,6 +117,8 @@ class IterationCommitted(News):
     number: int
     commit: str
     subject: str
+    notes: tuple[str, ...] = ()
+    """What a person should know of it: what was left out, what the guard had better not rest on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

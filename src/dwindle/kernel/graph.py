@@ -273,7 +273,7 @@ def _position(line: tuple[AtomId, ...], atom: AtomId, shape: Shape) -> int:
 
 def _without(line: tuple[AtomId, ...], atom: AtomId, shape: Shape) -> tuple[AtomId, ...]:
     at = _position(line, atom, shape)
-    return (*line[:at], *line[at + 1 :]) if line[at : at + 1] == (atom,) else line
+    return line[:at] + line[at + 1 :] if line[at : at + 1] == (atom,) else line
 
 
 def _inserted(line: tuple[AtomId, ...], atom: AtomId, shape: Shape) -> tuple[AtomId, ...]:

@@ -201,11 +201,20 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """How many tests a command ran when the person agreed; fewer later on are no pass."""
+
+    command: str
+    ran: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Aligned:
     """Where the person agreed: the commit, and the files that no worker may touch."""
 
     commit: str
     pins: tuple[str, ...] = ()
+    tests: tuple[Counted, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -135,11 +135,15 @@ def charges_left(plan: Plan, atom: Atom, role: Role) -> int:
 
 def ended(plan: Plan, event: SessionNews, atom: Atom | None = None) -> Plan:
     """The session is gone and its atom pending again (or as given)."""
-    sessions = {a: s for a, s in plan.sessions.items() if a != event.atom}
+    sessions = _sessions_without(plan, event.atom)
     if event.atom == ROOT:
         return evolve(plan, sessions=sessions)
     after = replace(atom or plan.atoms[event.atom], status=Status.PENDING)
     return with_atom(plan, after, sessions=sessions)
+
+
+def _sessions_without(plan: Plan, atom: AtomId) -> dict[AtomId, Session]:
+    return {a: s for a, s in plan.sessions.items() if a != atom}
 
 
 def is_abandoned(plan: Plan, event: SessionNews) -> bool:
@@ -148,10 +152,12 @@ def is_abandoned(plan: Plan, event: SessionNews) -> bool:
 
 
 def atom_resolved(plan: Plan, event: AtomResolved) -> Plan:
-    plan_after = ended(plan, event)
     if is_abandoned(plan, event):
-        return plan_after
-    plan_after = _as_edited(plan_after, event.edit, event)
+        return ended(plan, event)
+    if event.edit is None:
+        plan_after = evolve(plan, sessions=_sessions_without(plan, event.atom))
+    else:
+        plan_after = _as_edited(ended(plan, event), event.edit, event)
     if event.atom not in plan_after.atoms or event.atom in view(plan_after).shape.kids:
         raise IllegalEvent(event, f"{event.atom} is no leaf of the tree any more")
     binding = Binding(summary=event.summary, artifacts=event.artifacts)
@@ -173,6 +179,8 @@ def attempt_failed(plan: Plan, event: AttemptFailed | DeclaredInfeasible) -> Pla
     if isinstance(event, DeclaredInfeasible):
         most = max_attempts(plan, atom, view(plan).shape)
         after = replace(atom, attempts=max(atom.attempts, most))
+    elif role is Role.PROBE and plan.kind is PlanKind.TREE:
+        after = _failed_planning(plan, atom)
     refused = _refusals(plan, event)
     plan = evolve(ended(plan, event, after), refused_edits=refused)
     if isinstance(event, AttemptFailed):
@@ -187,6 +195,19 @@ def attempt_failed(plan: Plan, event: AttemptFailed | DeclaredInfeasible) -> Pla
         timestamp=event.at,
     )
     return branches.with_trail(plan, entry)
+
+
+def _failed_planning(plan: Plan, atom: Atom) -> Atom:
+    """In a tree every failure is an attempt, beyond `max_attempts` too.
+
+    Where one was left, it is used in place of the planning session. So what stands in the file up
+    to `max_attempts` was never planning, and what is above it always was: with that, and its
+    commits, everybody can tell how many planning sessions a node has used.
+    """
+    failed = replace(atom, attempts=atom.attempts + 1)
+    if attempts_left(plan, atom, view(plan).shape):
+        return replace(failed, probes=atom.probes - 1)
+    return failed
 
 
 def replanned(plan: Plan, event: Replanned) -> Plan:

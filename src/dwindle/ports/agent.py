@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from dwindle.ports.process import Command, Ended
 from dwindle.ports.work import Order, Result
+
+ORDER: Final = "order.json"
+PROMPT: Final = "prompt.md"
+REPORT: Final = "report.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,16 +29,16 @@ class Place:
 
     @property
     def order(self) -> Path:
-        return self.outbox / "order.json"
+        return self.outbox / ORDER
 
     @property
     def prompt(self) -> Path:
-        return self.outbox / "prompt.md"
+        return self.outbox / PROMPT
 
     @property
     def report(self) -> Path:
         """Not there until the agent writes it."""
-        return self.outbox / "report.json"
+        return self.outbox / REPORT
 
 
 class AgentSession(Protocol):

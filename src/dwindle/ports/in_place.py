@@ -83,6 +83,10 @@ class InPlace(Protocol):
         """What is there now, compared with a commit; the agent's own commits are folded in."""
         ...
 
+    def ignored(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those of the paths that git ignored when the iteration began."""
+        ...
+
     async def undo(self, base: str, outside: str, name: str) -> str | None:
         """Keep what changed outside of a folder under an attempt's name and put it back as it was.
 

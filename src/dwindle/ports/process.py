@@ -6,11 +6,12 @@ So limits, capture and killing are written once, and an agent's adapter does no 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 
 class Strength(StrEnum):
@@ -31,6 +32,52 @@ class Secret:
     """What stands in its place."""
 
 
+SHORTEST_SECRET: Final = 5
+"""A shorter value is a word, and no secret."""
+_SECRET_NAME: Final = re.compile(
+    r"(?:TOKEN|KEYS?|(?:^|_)SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?)(?:_|$)"
+)
+
+
+def is_secret_name(name: str) -> bool:
+    """Does the name of a variable say that its value is not for everybody to read?"""
+    return _SECRET_NAME.search(name.upper()) is not None
+
+
+def secret_names(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Of these variables, the ones whose values are to be kept out of what people read."""
+    return tuple(
+        name
+        for name, value in environment.items()
+        if is_secret_name(name) and len(value.strip()) >= SHORTEST_SECRET
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How much of the machine one program, with all that comes of it, may take; None: no bound."""
+
+    processes: int | None = None
+    """Threads count."""
+    memory_bytes: int | None = None
+    file_bytes: int | None = None
+    """The size of any one file."""
+    free_bytes: int = 0
+    """When there is less left on a disk that it may write to, it is ended."""
+    free_percent: float = 0.0
+    """The same, as a part of the disk."""
+
+
+UNBOUNDED: Final = Bounds()
+
+
+class Limit(StrEnum):
+    """A bound that ended a program."""
+
+    MEMORY = "memory"
+    DISK = "disk"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     argv: tuple[str, ...]
@@ -48,6 +95,7 @@ class Command:
     hidden: tuple[Path, ...] = ()
     """Folders that the program must not see at all."""
     network: bool = True
+    bounds: Bounds = UNBOUNDED
     log: Path | None = None
     """Where the combined output goes, within the same bounds."""
     secrets: tuple[Secret, ...] = ()
@@ -91,7 +139,9 @@ class Ended:
     signal: int | None = None
     timed_out: bool = False
     error: str = ""
-    """Why it could not be started."""
+    """Why it could not be started, or had to be ended."""
+    limit: Limit | None = None
+    """The bound that ended it, if one did; `error` has the sentence."""
     seconds: float = 0.0
     stdout: Captured = field(default_factory=Captured)
     stderr: Captured = field(default_factory=Captured)

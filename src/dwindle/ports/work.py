@@ -79,6 +79,8 @@ class WorkOrder:
     """The paths that the atom is expected to change."""
     protected: tuple[str, ...] = ()
     """Paths that no worker may touch."""
+    tools: tuple[str, ...] | None = None
+    """The only tools that the session may use, of those that its role has; None: all of those."""
 
 
 # --- planning with a person ----------------------------------------------------------------------
@@ -167,6 +169,10 @@ class PlanningOrder:
     @property
     def nonce(self) -> int:
         return self.session
+
+    @property
+    def tools(self) -> None:
+        """Nobody narrows what a planner has."""
 
 
 Order = WorkOrder | PlanningOrder

@@ -22,6 +22,10 @@ class WorkspaceFailed(Exception):
         return f"{self.what}: {self.output.strip()}" if self.output.strip() else self.what
 
 
+class BranchMoved(WorkspaceFailed):
+    """The integration branch is not where we left it: somebody else has moved it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
     """The right to one tree for one session."""
@@ -60,6 +64,22 @@ class Conflict:
     paths: tuple[str, ...]
 
 
+class Steering(Protocol):
+    """Which files steer the tools that decide; those are as they were at alignment."""
+
+    def steers(self, path: str) -> bool:
+        """The whole file does: a new one is absent."""
+        ...
+
+    def is_mixed(self, path: str) -> bool:
+        """A part of it may."""
+        ...
+
+    def mended(self, path: str, then: bytes | None, now: bytes) -> bytes | None:
+        """The file of now with what steers as it was then; None if there may be no file."""
+        ...
+
+
 class Workspace(Protocol):
     """Every method may raise WorkspaceFailed. Nothing is ever deleted unsaved."""
 
@@ -86,7 +106,7 @@ class Workspace(Protocol):
         ...
 
     async def tip(self) -> str:
-        """The commit at the end of the integration branch."""
+        """The commit at the end of the integration branch; BranchMoved if that is not ours."""
         ...
 
     async def tree_of(self, commit: str) -> str:

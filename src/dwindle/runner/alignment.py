@@ -24,6 +24,7 @@ from dwindle.kernel.model import Aligned, BaseCase, CheckType, Objective, Plan, 
 from dwindle.kernel.problem import Problem
 from dwindle.ports.checks import CheckRunner
 from dwindle.ports.store import PlanFile, PlanWriter
+from dwindle.runner.no_fewer import counted
 from dwindle.runner.verification import Round, findings, round_of
 
 ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -95,7 +96,8 @@ async def align(plan: Plan, run_id: str, around: Surroundings) -> Alignment:
     objective = plan.objective
     pins = around.pins_of(objective, await around.ground.tracked(commit))
     seen = await look_at(objective.base_case, commit, around)
-    aligned = Aligned(commit=commit, pins=tuple(pins))
+    tests = counted([finding.result for finding in seen.findings])
+    aligned = Aligned(commit=commit, pins=tuple(pins), tests=tests)
     sealed = replace(plan, control=replace(plan.control, run_id=run_id, aligned=aligned))
     warnings = [
         *_left_behind(await around.ground.uncommitted(), commit),

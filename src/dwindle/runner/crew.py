@@ -16,15 +16,10 @@ from typing import TypeVar
 from dwindle.kernel.actions import Probe, Work
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import (
-    AlternativesProposed,
     AtomResolved,
-    AttemptFailed,
-    DeclaredInfeasible,
-    Decomposed,
     EarlyChecked,
     Event,
     Interruption,
-    ProbeEnded,
     Redirected,
     SessionInterrupted,
     StopRequested,
@@ -42,11 +37,11 @@ from dwindle.ports.work import (
     WorkerReport,
     WorkOrder,
 )
-from dwindle.ports.workspace import Conflict, Lease, Trailers, WorkspaceFailed
-from dwindle.runner import evidence
+from dwindle.ports.workspace import BranchMoved, Conflict, Lease, Trailers, WorkspaceFailed
+from dwindle.runner.conclusions import event_of, failed
 from dwindle.runner.judgement import bounded
 from dwindle.runner.orders import order_for
-from dwindle.runner.patience import Wait
+from dwindle.runner.patience import Wait, together
 from dwindle.runner.sessions import Sessions
 
 T = TypeVar("T")
@@ -147,9 +142,11 @@ class Crew:
                 await session
             except asyncio.CancelledError:
                 raise
+            except WorkspaceFailed as failure:  # while what it had made was put away
+                self._tell(StopRequested(reason=str(failure), code=StopCode.IO_ERROR))
             except Exception as mistake:  # noqa: BLE001 - ours: the run has to end, and say so
                 reason = f"{type(mistake).__name__} in the session of {atom or 'verification'}"
-                await self._send(
+                self._tell(
                     StopRequested(reason=f"{reason}: {mistake}", code=StopCode.INTERNAL_ERROR)
                 )
 
@@ -158,10 +155,18 @@ class Crew:
         task.add_done_callback(self._leaving.discard)
         task.add_done_callback(lambda _: session.close())  # it may have been ended before it began
 
-    async def _send(self, event: Event) -> IllegalEvent | None:
+    def _tell(self, event: Event) -> None:
+        """Hand it over without waiting: who ends sessions waits for them, and does not listen."""
+        self.news.put_nowait(News(event=event, may_be_refused=True))
+
+    async def _send(self, event: Event, *, may_be_refused: bool = False) -> IllegalEvent | None:
         """Hand an event to the loop and wait until it is on record."""
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            self._tell(event)
+            return None
         done: asyncio.Future[IllegalEvent | None] = asyncio.get_running_loop().create_future()
-        await self.news.put(News(event=event, done=done))
+        await self.news.put(News(event=event, may_be_refused=may_be_refused, done=done))
         return await done
 
     async def _work(self, order: WorkOrder, plan: Plan) -> None:
@@ -213,34 +218,15 @@ class Crew:
         self, order: WorkOrder, lease: Lease, result: Result, iteration: int
     ) -> bool:
         """Send the one event of a worker's session; True if its work is on the branch."""
-        report, atom, nonce, usage = result.report, order.atom, order.nonce, result.usage
-        match report:
-            case NoReport():
-                await self._unreported(order, report, usage)
-            case WorkerReport(decomposition=split) if split is not None:
-                await self._send(
-                    Decomposed(
-                        atom=atom, nonce=nonce, usage=usage, children=split.new, reason=split.reason
-                    )
-                )
-            case WorkerReport(alternatives=ways) if ways is not None:
-                await self._send(
-                    AlternativesProposed(
-                        atom=atom,
-                        nonce=nonce,
-                        usage=usage,
-                        alternatives=ways.new,
-                        reason=ways.reason,
-                    )
-                )
-            case WorkerReport(infeasible=True):
-                await self._send(
-                    DeclaredInfeasible(atom=atom, nonce=nonce, usage=usage, reason=report.reason)
-                )
-            case WorkerReport():
-                return await self._claimed(order, lease, report, usage, iteration)
-            case _:
-                await self._failed(order, usage, "the report is not that of a worker")
+        report = result.report
+        if isinstance(report, NoReport):
+            await self._unreported(order, report, result.usage)
+            return False
+        event = event_of(order, report, result.usage)
+        if event is None:
+            assert isinstance(report, WorkerReport)  # noqa: S101 - nobody else claims anything
+            return await self._claimed(order, lease, report, result.usage, iteration)
+        await self._send(event)
         return False
 
     async def _claimed(
@@ -250,15 +236,16 @@ class Crew:
         seen, judging = await self._sessions.evidence_of(
             self._plan(), order, iteration, lease, report
         )
-        usage = Usage(tokens=usage.tokens + judging.tokens, usd=usage.usd + judging.usd)
+        usage = together(usage, judging)
         if not seen.holds:
-            await self._failed(order, usage, seen.reason)
+            await self._send(failed(order, usage, seen.reason, judging))
             return False
         summary = report.summary or seen.reason
         resolved = AtomResolved(
             atom=order.atom,
             nonce=order.nonce,
             usage=usage,
+            judging=judging,
             summary=bounded(summary, 1000),
             artifacts=seen.artifacts,
         )
@@ -284,6 +271,7 @@ class Crew:
                 atom=resolved.atom,
                 nonce=resolved.nonce,
                 usage=resolved.usage,
+                judging=resolved.judging,
                 cause=Interruption.MERGE_CONFLICT,
             )
         )
@@ -300,30 +288,14 @@ class Crew:
         return in_flight and order.atom in view(plan).live
 
     async def _found(self, order: WorkOrder, result: Result) -> None:
-        report, atom, nonce, usage = result.report, order.atom, order.nonce, result.usage
+        report = result.report
         if isinstance(report, NoReport):
-            await self._unreported(order, report, usage)
+            await self._unreported(order, report, result.usage)
             return
-        if not isinstance(report, ProbeReport):
-            await self._failed(order, usage, "the report is not that of a probe")
-            return
-        self._findings[atom] = report.findings
-        if report.decomposition is not None:
-            split = report.decomposition
-            event: Event = Decomposed(
-                atom=atom, nonce=nonce, usage=usage, children=split.new, reason=split.reason
-            )
-        elif report.alternatives is not None:
-            ways = report.alternatives
-            event = AlternativesProposed(
-                atom=atom, nonce=nonce, usage=usage, alternatives=ways.new, reason=ways.reason
-            )
-        elif not report.feasible:
-            reason = report.findings or "the probe says that it is not feasible"
-            event = DeclaredInfeasible(atom=atom, nonce=nonce, usage=usage, reason=reason)
-        else:
-            event = ProbeEnded(atom=atom, nonce=nonce, usage=usage, findings=report.findings)
-        await self._send(event)
+        if isinstance(report, ProbeReport):
+            self._findings[order.atom] = report.findings
+        event = event_of(order, report, result.usage)
+        await self._send(event or failed(order, result.usage, "the report is not that of a probe"))
 
     async def _unreported(self, order: WorkOrder, report: NoReport, usage: Usage) -> None:
         if report.trouble in ENDS_THE_RUN:
@@ -336,17 +308,7 @@ class Crew:
                 SessionInterrupted(atom=order.atom, nonce=order.nonce, usage=usage, cause=cause)
             )
         else:
-            await self._failed(order, usage, report.reason)
-
-    async def _failed(self, order: WorkOrder, usage: Usage, reason: str) -> None:
-        await self._send(
-            AttemptFailed(
-                atom=order.atom,
-                nonce=order.nonce,
-                usage=usage,
-                reason=bounded(reason, evidence.REASON_CHARACTERS),
-            )
-        )
+            await self._send(failed(order, usage, report.reason))
 
     # --- the base case ---------------------------------------------------------------------------
 
@@ -355,18 +317,25 @@ class Crew:
         try:
             event = await self._sessions.verification(plan)
         except WorkspaceFailed as failure:
-            await self._send(StopRequested(reason=str(failure), code=StopCode.IO_ERROR))
+            moved = isinstance(failure, BranchMoved)
+            code = StopCode.TAMPERED if moved else StopCode.IO_ERROR
+            await self._send(StopRequested(reason=str(failure), code=code))
             nonce = plan.sessions[ROOT].nonce
             await self._send(SessionInterrupted(atom=ROOT, nonce=nonce, cause=Interruption.STOP))
         else:
             await self._send(event)
 
     async def _checked_early(self, plan: Plan) -> None:
-        passed = await self._sessions.holds_early(plan)
-        done: asyncio.Future[IllegalEvent | None] = asyncio.get_running_loop().create_future()
-        news = News(event=EarlyChecked(passed=passed), may_be_refused=True, done=done)
-        await self.news.put(news)
-        await done
+        """What was seen counts only while the branch is what it was, up to the record of it."""
+        workspace = self._sessions.workspace
+        try:
+            commit = await workspace.tip()
+            passed = await self._sessions.holds_early(plan)
+            async with self._integrating:
+                passed = passed and await workspace.tip() == commit
+                await self._send(EarlyChecked(passed=passed), may_be_refused=True)
+        except WorkspaceFailed as failure:
+            await self._send(StopRequested(reason=str(failure), code=StopCode.IO_ERROR))
 
 
 def _trailers(order: WorkOrder, summary: str) -> Trailers:

@@ -2,7 +2,8 @@
 
 The claim itself counts for nothing. In this order:
 
-1. its change has to be a plain one, and none of the pins may be in it;
+1. its change has to be a plain one, and neither a pin nor anything that steers a test tool may be
+   in it;
 2. every artifact it names has to be there, inside of the tree;
 3. where the atom has a check, the check decides, even if nothing was changed;
 4. else something has to show for it: a difference, or an artifact outside of version control (a
@@ -24,10 +25,14 @@ from dwindle.ports.work import WorkerReport
 from dwindle.ports.workspace import Change
 from dwindle.runner.judgement import Judge, bounded, is_judged
 from dwindle.runner.pins import touched
+from dwindle.runner.steering import NOTHING_STEERS, Steering
 from dwindle.runner.verification import verdict_by
 
 IsIgnored = Callable[[str], Awaitable[bool]]
 """Does git ignore this path? A tracked file is never ignored."""
+
+AtAlignment = Callable[[str], Awaitable[bytes | None]]
+"""What a file held in the commit of alignment; None if it was not there."""
 
 REASON_CHARACTERS = 1500
 NAMES_SHOWN = 5
@@ -53,6 +58,9 @@ class Rules:
     """For an atom whose check no machine can decide."""
     is_ignored: IsIgnored | None = None
     """Without it, artifacts outside of version control are no evidence."""
+    steering: Steering = NOTHING_STEERS
+    at_alignment: AtAlignment | None = None
+    """Without it, a file that steers a test tool in part is held against nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +82,11 @@ async def judge_work(
         return _failed(work.change.trouble)
     if hit := touched(rules.pins, rules.protected_paths, work.change.paths):
         return _failed(f"touched what is protected: {_listed(hit)}")
+    if hit := await _steered(work, rules):
+        return _failed(
+            f"touched what steers the tests: {_listed(hit)}; what tests need belongs into the "
+            "test files themselves"
+        )
     artifacts, problems = _located(work.tree, report.artifacts)
     if problems:
         return _failed("; ".join(problems))
@@ -111,6 +124,27 @@ async def _checked(
     if is_judged(check):
         return (await verdict_by(judge, check, tree, checks))[0]
     return await checks.run(check, tree)
+
+
+async def _steered(work: Work, rules: Rules) -> tuple[str, ...]:
+    """The changed files that steer a test tool, or whose part that does was changed."""
+    found = []
+    for path in work.change.paths:
+        if rules.steering.steers(path):
+            found.append(path)
+        elif rules.at_alignment is not None and rules.steering.is_mixed(path):
+            now, then = _content(work.tree / path), await rules.at_alignment(path)
+            if rules.steering.mended(path, then, now) != now:
+                found.append(path)
+    return tuple(found)
+
+
+def _content(path: Path) -> bytes:
+    """Of a plain file; one that is gone says nothing, and so does a link."""
+    try:
+        return b"" if path.is_symlink() else path.read_bytes()
+    except OSError:
+        return b""
 
 
 # --- artifacts -----------------------------------------------------------------------------------

@@ -44,7 +44,9 @@ def not_judged(check: Check, why: str) -> CheckResult:
 
 def bounded(text: str, characters: int = EVIDENCE_CHARACTERS) -> str:
     """Words of others, fit for a plan: not too long, and nothing in them that is no text."""
-    text = "".join(c if c.isprintable() or c in "\n\t" else " " for c in text).strip()
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() or c in "\n\t" else " " for c in text)
+    text = text.strip()
     return text if len(text) <= characters else f"{text[:characters]} [...]"
 
 

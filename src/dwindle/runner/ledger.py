@@ -33,6 +33,7 @@ from dwindle.kernel import transitions
 from dwindle.kernel.events import Event
 from dwindle.kernel.model import Plan
 from dwindle.ports.store import Journal, PlanFile, PlanWriter, StoreFailed
+from dwindle.runner.aside import Aside
 
 SAVE_EVERY = 0.5
 """Seconds by which the plan file may trail the journal while events come in."""
@@ -128,12 +129,12 @@ class Ledger:
     ) -> Ledger:
         """Go on after a stop or a crash. `plan` is what the file was just decoded to."""
         journal = store.journal
+        revision = plan.control.revision
+        if revision > journal.last:  # the journal was cut, or put back: it comes first, always
+            raise OutOfStep(revision=revision, expected=journal.last)
         found = digest(store.file.read())
         if found not in journal.versions:
             raise EditedByHand(found, journal.versions)
-        revision = plan.control.revision
-        if revision > journal.last:
-            raise OutOfStep(revision=revision, expected=journal.last)
         current = refold(plan, journal.events(revision), apply)
         ledger = cls(current, store, apply=apply, clock=clock)
         ledger._run_on_file = plan.control.run_id
@@ -195,6 +196,23 @@ class Ledger:
         except BaseException:
             self._plan = self._durable
             raise
+        self._committed()
+
+    async def commit_aside(self, aside: Aside) -> None:
+        """The same, and others go on meanwhile; nobody may use the ledger but for its plan."""
+        if not self._noted:
+            return
+        noted, self._noted = self._noted, []
+        try:
+            cancelled = await aside.done(lambda: self._journal.append(*noted))
+        except BaseException:
+            self._plan = self._durable
+            raise
+        self._committed()
+        if cancelled is not None:
+            raise cancelled
+
+    def _committed(self) -> None:
         self._durable = self._plan
         self._dirty = True
         if self._plan.control.run_id != self._run_on_file:

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from dwindle.kernel import branches
 from dwindle.kernel.actions import (
@@ -34,6 +35,7 @@ from dwindle.kernel.actions import (
     Verify,
     Work,
 )
+from dwindle.kernel.changed import replace
 from dwindle.kernel.decide import decide
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import (
@@ -61,16 +63,36 @@ from dwindle.kernel.pace import begins_iteration
 from dwindle.kernel.shape import subtree
 from dwindle.ports.clock import Clock
 from dwindle.ports.workspace import Workspace, WorkspaceFailed
-from dwindle.runner.crew import Crew, News
+from dwindle.runner.aside import Aside
+from dwindle.runner.crew import News
+from dwindle.runner.garbage import rarely_collected
 from dwindle.runner.ledger import Ledger
+from dwindle.runner.meter import Meter
 from dwindle.runner.redirecting import redirect
 from dwindle.runner.watching import EVERY, FileWatch
 
+SESSIONS = (Work, Probe, Verify, CheckEarly)
+"""What somebody has to be found for."""
 LONGEST_WAIT = 60.0
 """Seconds after which time is written down even if nothing else happens."""
 
 Watcher = Callable[[Plan, Event], None]
 """Told after every event: what happened, and the plan after it."""
+
+
+class Hands(Protocol):
+    """Who starts and ends sessions for a loop: its own crew, or somebody it only keeps books for.
+
+    `news` is where what they come to is heard of.
+    """
+
+    @property
+    def news(self) -> asyncio.Queue[News]: ...
+    def start(self, plan: Plan, action: Work | Probe) -> None: ...
+    def verify(self, plan: Plan, after: int) -> None: ...
+    def check_early(self, plan: Plan) -> bool: ...
+    async def end(self, atoms: Iterable[AtomId]) -> None: ...
+    async def end_all(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,20 +109,29 @@ class Loop:
     def __init__(  # noqa: PLR0913 - what a run is put together from
         self,
         ledger: Ledger,
-        crew: Crew,
+        crew: Hands,
         workspace: Workspace,
         clock: Clock,
         watch: Watcher,
         *,
         file: FileWatch | None = None,
+        idle: float = 0.0,
+        aside: Aside | None = None,
+        meter: Meter | None = None,
     ) -> None:
+        """`idle`: seconds of the run that have passed since anything was recorded.
+
+        With `aside`, sessions go on while what was recorded is synced to the disk.
+        """
         self._ledger = ledger
         self._crew = crew
         self._workspace = workspace
         self._clock = clock
         self._watch = watch
         self._file = file
-        self._last = clock.monotonic()
+        self._aside = aside
+        self._meter = meter or Meter()
+        self._last = clock.monotonic() - idle
         self._owed: list[Callable[[], None]] = []
         self.asked = crew.news
 
@@ -123,6 +154,10 @@ class Loop:
 
     async def run(self, *, one_iteration: bool = False) -> Halted:
         """Go on until the kernel says stop, or until the iteration under way is over."""
+        with rarely_collected():
+            return await self._run(one_iteration=one_iteration)
+
+    async def _run(self, *, one_iteration: bool) -> Halted:
         first = self.plan.control.iteration
         try:
             while True:
@@ -141,6 +176,35 @@ class Loop:
         finally:
             await self._crew.end_all()
             self._ledger.flush()
+
+    async def advance(self) -> Decision:
+        """Do whatever needs no session; what is decided then. The end of the run is recorded."""
+        while True:
+            decision = decide(self.plan)
+            if decision.stop is not None:
+                if self.plan.control.status is RunStatus.RUNNING:
+                    self._record(RunEnded(code=decision.stop.code, reason=decision.stop.reason))
+                self._settle()
+                return decision
+            ours = tuple(a for a in decision.actions if not isinstance(a, SESSIONS))
+            if not ours:
+                self._settle()
+                return decision
+            await self._act(replace(decision, actions=ours))
+
+    async def act(self, action: Action) -> None:
+        """Do one thing that was decided; when this returns, it is on record."""
+        await self._act(Decision(plan=self.plan, actions=(action,)))
+        self._settle()
+
+    async def take(self, event: Event) -> Event:
+        """Somebody has news; what is on record when this returns. IllegalEvent if it is refused."""
+        done = asyncio.get_running_loop().create_future()
+        recorded = await self._take(News(event=event, may_be_refused=True, done=done))
+        self._settle()
+        if (refusal := done.result()) is not None:
+            raise refusal
+        return recorded
 
     def _iteration_over(self, first: int, decision: Decision) -> bool:
         """Would going on begin another iteration?"""
@@ -195,10 +259,10 @@ class Loop:
         self._settle()
         await self._crew.end((action.atom,))
         if action.atom != ROOT and action.atom not in view(self.plan).live:
-            self._record(SessionReaped(atom=action.atom, nonce=action.nonce))
+            used = self._meter.take(action.nonce)
+            self._record(SessionReaped(atom=action.atom, nonce=action.nonce, usage=used))
         else:
-            cause = Interruption.STOP
-            self._record(SessionInterrupted(atom=action.atom, nonce=action.nonce, cause=cause))
+            self._record(self._meter.cut_short(action.atom, action.nonce))
 
     async def _fail_choice(self, action: FailChoice) -> None:
         under = tuple(AtomId(n) for n in subtree(view(self.plan).shape, action.choice))
@@ -237,7 +301,8 @@ class Loop:
         """Take down the next thing that happens; wait for it if nothing has."""
         news = None
         if self.asked.empty():
-            self._settle()
+            await self._settle_aside()
+        if self.asked.empty():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._patience()):
                     news = await self.asked.get()
@@ -270,8 +335,9 @@ class Loop:
         spent, limit = self.plan.spent.seconds, self.plan.limits.max_wall_seconds
         return min(LONGEST_WAIT, limit - spent) if spent < limit else LONGEST_WAIT
 
-    async def _take(self, news: News) -> None:
+    async def _take(self, news: News) -> Event:
         """Record an event and tell whoever waits for that what became of it."""
+        recorded, refused = news.event, None
         try:
             if isinstance(news.event, Redirected):
                 self._settle()
@@ -281,21 +347,20 @@ class Loop:
                 self._record(news.event)
         except WorkspaceFailed as failure:  # of a redirect, which has ended the sessions already
             self._give_up(failure)
-            self._owed.append(partial(news.answer, IllegalEvent(news.event, str(failure))))
+            refused = IllegalEvent(news.event, str(failure))
         except IllegalEvent as refusal:
             if isinstance(news.event, (Decomposed, AlternativesProposed)):
                 event = news.event
-                failed = AttemptFailed(
+                recorded = AttemptFailed(
                     atom=event.atom, nonce=event.nonce, usage=event.usage, reason=str(refusal)
                 )
-                self._record(failed)
-                self._owed.append(partial(news.answer, None))
+                self._record(recorded)
             elif news.may_be_refused:
-                self._owed.append(partial(news.answer, refusal))
+                refused = refusal
             else:
                 raise
-        else:
-            self._owed.append(partial(news.answer, None))
+        self._owed.append(partial(news.answer, refused))
+        return recorded
 
     # --- recording -------------------------------------------------------------------------------
 
@@ -306,14 +371,29 @@ class Loop:
             event, at=self._clock.now(), elapsed=round(now - self._last, 3) if running else 0.0
         )
         self._last = now
+        before = self.plan.sessions
         plan = self._ledger.note(stamped)
         self._owed.append(partial(self._watch, plan, stamped))
-        return plan
+        for late in self._meter.after(stamped, before, plan.sessions):
+            self._record(late)
+        return self.plan
 
     def _settle(self) -> None:
         """Make everything noted safe, then do what had to wait for that."""
         self._look_at_file()
         self._ledger.commit()
+        self._pay()
+
+    async def _settle_aside(self) -> None:
+        """The same, and the sessions go on meanwhile."""
+        if self._aside is None:
+            self._settle()
+            return
+        self._look_at_file()
+        await self._ledger.commit_aside(self._aside)
+        self._pay()
+
+    def _pay(self) -> None:
         owed, self._owed = self._owed, []
         for pay in owed:
             pay()

@@ -134,6 +134,7 @@ def order_json(order: WorkOrder) -> bytes:
         "timeout_seconds": order.timeout_seconds,
         "touches": order.touches,
         "protected": order.protected,
+        **({} if order.tools is None else {"tools": order.tools}),
     }
     # Indented afterwards: json itself does that in Python, and takes ten times as long.
     text = json.dumps({**public, **ours}, ensure_ascii=False)

@@ -18,7 +18,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from dwindle.ports.agent import Place
+from dwindle.ports.agent import ORDER, PROMPT, REPORT, Place
 from dwindle.ports.process import Command
 
 REPORT_BYTES = (1 << 20) + 1
@@ -52,13 +52,13 @@ class Outboxes:
         _fill(place, order, prompt)
         return place
 
-    def taken_back(self, place: Place, report: Path, command: Command | None = None) -> None:
+    def taken_back(self, place: Place, report: str | Path, command: Command | None = None) -> None:
         """Keep the agent's report as `report`, whatever it is; nobody uses the outbox any more.
 
         Without the secrets of its command.
         """
         with suppress(OSError):
-            _keep(place.report, report, command)
+            _keep(f"{place.outbox}/{REPORT}", report, command)
         if _is_as_handed_out(place):
             self._idle.append(place.outbox)
         else:
@@ -70,27 +70,29 @@ class Outboxes:
             _remove(self._idle.pop())
 
 
-def write(path: str | Path, content: bytes) -> None:
+def write(path: str | Path, content: bytes, *, new: bool = False) -> None:
     """Make this the content of a file; one that is there is written over and then shortened.
 
-    To cut it to nothing first would make the file system write it out at once.
+    To cut it to nothing first would make the file system write it out at once. Where one is
+    expected to be `new`, nothing has to be cut.
     """
-    fd = os.open(path, _OVER, 0o666)
+    fd = os.open(path, _OVER | os.O_TRUNC if new else _OVER, 0o666)
     try:
         done = os.write(fd, content)
         while done < len(content):
             done += os.write(fd, content[done:])
-        os.ftruncate(fd, done)
+        if not new:
+            os.ftruncate(fd, done)
     finally:
         os.close(fd)
 
 
 def _fill(place: Place, order: bytes, prompt: bytes) -> None:
-    write(place.order, order)
-    write(place.prompt, prompt)
+    write(f"{place.outbox}/{ORDER}", order)
+    write(f"{place.outbox}/{PROMPT}", prompt)
 
 
-def _keep(report: Path, kept: Path, command: Command | None) -> None:
+def _keep(report: str, kept: str | Path, command: Command | None) -> None:
     """Only a file, and no more of it than could be read."""
     facts = os.lstat(report)
     if not stat.S_ISREG(facts.st_mode):
@@ -99,19 +101,20 @@ def _keep(report: Path, kept: Path, command: Command | None) -> None:
     if facts.st_nlink == 1 and facts.st_size <= REPORT_BYTES and not has_secrets:
         os.replace(report, kept)  # noqa: PTH105 - the cheap way, for every session
         return
-    with report.open("rb") as file:
+    with Path(report).open("rb") as file:
         data = file.read(REPORT_BYTES)
-    kept.write_bytes(data if command is None else command.told(data))
+    Path(kept).write_bytes(data if command is None else command.told(data))
 
 
 def _is_as_handed_out(place: Place) -> bool:
     """Two plain files, by no other name elsewhere, in a folder that is one."""
     try:
-        here = place.outbox.is_dir() and not place.outbox.is_symlink()
-        names = os.listdir(place.outbox) if here else []  # noqa: PTH208 - names are enough
-        if sorted(names) != [place.order.name, place.prompt.name]:
+        folder = str(place.outbox)
+        here = stat.S_ISDIR(os.lstat(folder).st_mode)
+        names = os.listdir(folder) if here else []  # noqa: PTH208 - names are enough
+        if sorted(names) != [ORDER, PROMPT]:
             return False
-        facts = [os.lstat(place.order), os.lstat(place.prompt)]
+        facts = [os.lstat(f"{folder}/{name}") for name in names]
     except OSError:
         return False
     return all(stat.S_ISREG(one.st_mode) and one.st_nlink == 1 for one in facts)

@@ -7,29 +7,35 @@ record.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from dwindle.kernel.events import Event, Usage
+from dwindle.kernel.changed import replace
+from dwindle.kernel.events import NO_USAGE, Event, Usage
 from dwindle.kernel.model import ROOT, AtomId, Check, Plan, Role
-from dwindle.ports.agent import Agent
+from dwindle.ports.agent import ORDER, PROMPT, REPORT, Agent
 from dwindle.ports.checks import CheckRunner
 from dwindle.ports.clock import Clock
 from dwindle.ports.process import Containment
 from dwindle.ports.work import NoReport, Result, Trouble, VerifierReport, WorkerReport, WorkOrder
-from dwindle.ports.workspace import Lease, Workspace
-from dwindle.runner.certificate import Contained, certificate
+from dwindle.ports.workspace import BranchMoved, Lease, Workspace
+from dwindle.runner.certificate import Charge, Contained, certificate
 from dwindle.runner.certificate_text import certificate_text
 from dwindle.runner.evidence import Evidence, Rules, judge_work
 from dwindle.runner.evidence import Work as Left
 from dwindle.runner.judgement import Judge
+from dwindle.runner.meter import Meter
+from dwindle.runner.no_fewer import no_fewer
 from dwindle.runner.orders import order_json, order_to_judge
 from dwindle.runner.outboxes import Outboxes, write
-from dwindle.runner.patience import Wait, patient
+from dwindle.runner.patience import Wait, patient, together
 from dwindle.runner.prompt import prompt_for
+from dwindle.runner.steering import steering_of
 from dwindle.runner.verification import Jury, Round, verify
 
 
@@ -45,11 +51,20 @@ class Sessions:
     outboxes: Outboxes
     hidden: tuple[Path, ...] = ()
     """What no agent may see: the plan, the journal."""
+    writable: tuple[Path, ...] = ()
+    """What a person lets workers write to, besides their own trees."""
     rules: Rules
     seconds_left: Callable[[], float] = lambda: math.inf
     """How long the run may still take: no wait is longer."""
     held_up: Callable[[AtomId, Wait], None] = lambda _atom, _wait: None
     """Told when a session has to wait for what passes."""
+    charges: Callable[[], Sequence[Charge]] = tuple
+    """What each role has cost up to now, for the certificate."""
+    meter: Meter = field(default_factory=Meter)
+    judge: Judge | None = None
+    """Who judges instead of a verifier of ours."""
+    contained: Contained | None = None
+    """What the certificate says of the containment; if None, what kind it is and no more."""
 
     async def agent_run(
         self, order: WorkOrder, tree: Path, iteration: int, name: str = ""
@@ -58,7 +73,7 @@ class Sessions:
 
         Whoever is turned away for a while waits and begins again, in the same tree.
         """
-        folder = self.logs / f"{iteration:04}" / (name or _name(order))
+        folder = self.logs / f"{iteration:04}/{name or _name(order)}"
         told, prompt = order_json(order), prompt_for(order).encode()
         _logged(folder, told, prompt)
         tries = itertools.count(1)
@@ -79,33 +94,40 @@ class Sessions:
         place = self.outboxes.handed_out(tree, *handed)
         session = agent.session(order, place)
         command = session.command
+        more = self.writable if order.role is Role.WORKER else ()
         command = replace(
             command,
+            writable=(*command.writable, *more),
             hidden=(*command.hidden, *self.hidden),
             log=folder / ("session.log" if number == 1 else f"session.{number}.log"),
         )
         try:
-            return session.conclude(await self.containment.run(command, watch=session.watch))
+            running = self.containment.run(command, watch=session.watch)
+            _, result = await self.meter.read(order.nonce, session, running)
+            return result
         finally:
-            self.outboxes.taken_back(place, folder / "report.json", command)
+            self.outboxes.taken_back(place, f"{folder}/{REPORT}", command)
 
     async def evidence_of(
         self, plan: Plan, order: WorkOrder, iteration: int, lease: Lease, report: WorkerReport
     ) -> tuple[Evidence, Usage]:
         """Does the claim hold, and what did a verifier cost who had to be asked?"""
-        told = self.logs / f"{iteration:04}" / _name(order) / "order.json"
+        told = f"{self.logs}/{iteration:04}/{_name(order)}/{ORDER}"
         change = await self.workspace.change(lease)
         # The order was written when the session began, by the clock that stamps its files.
-        work = Left(tree=lease.path, change=change, began_ns=told.stat().st_ctime_ns)
+        work = Left(tree=lease.path, change=change, began_ns=os.lstat(told).st_ctime_ns)
         spent: list[Usage] = []
         aligned = plan.control.aligned  # a redirect may have pinned other files since the run began
         rules = replace(
             self.rules,
             pins=aligned.pins if aligned else self.rules.pins,
             protected_paths=plan.objective.protected_paths,
+            steering=_steering(plan.objective),
             judge=self._judge(plan, spent, order.atom),
         )
-        seen = await judge_work(plan.atoms[order.atom], report, work, self.checks, rules)
+        seen = await judge_work(
+            plan.atoms[order.atom], report, work, no_fewer(self.checks, plan), rules
+        )
         return seen, _sum(spent)
 
     async def verification(self, plan: Plan) -> Event:
@@ -113,24 +135,31 @@ class Sessions:
         session = plan.sessions[ROOT]
         spent: list[Usage] = []
         jury = Jury(judge=self._judge(plan, spent, ROOT), answers=plan.verification.questions)
-        seen = await self._round(plan, jury)
+        seen = await self._round(plan, jury, spent)
         return seen.ended(session.nonce, usage=_sum(spent))
 
     async def holds_early(self, plan: Plan) -> bool:
-        return (await self._round(plan, Jury())).passed
+        try:
+            return (await self._round(plan, Jury())).passed
+        except BranchMoved:
+            return False  # what was checked is not what would be called done
 
-    async def _round(self, plan: Plan, jury: Jury) -> Round:
+    async def _round(self, plan: Plan, jury: Jury, spent: Sequence[Usage] = ()) -> Round:
         commit = await self.workspace.tip()
         base_case = plan.objective.base_case
-        seen = await verify(base_case, commit, self.workspace, self.checks, jury)
+        checks = no_fewer(self.checks, plan)
+        seen = await verify(base_case, commit, self.workspace, checks, jury)
+        if await self.workspace.tip() != commit:
+            raise BranchMoved(f"the branch went on while {commit} was checked")
         made = certificate(
             plan,
             seen,
             tree=await self.workspace.tree_of(commit),
-            contained=Contained(
-                strength=self.containment.strength, mechanism=self.containment.mechanism
-            ),
+            contained=self.contained
+            or Contained(strength=self.containment.strength, mechanism=self.containment.mechanism),
             at=self.clock.now(),
+            charges=self.charges(),
+            judging=_sum(spent),
         )
         self.logs.mkdir(parents=True, exist_ok=True)
         (self.logs / "certificate.json").write_bytes(made.to_json())
@@ -139,8 +168,8 @@ class Sessions:
 
     def _judge(self, plan: Plan, spent: list[Usage], atom: AtomId) -> Judge | None:
         """A verifier session for each check that needs one, if there is an agent for it."""
-        if Role.VERIFIER not in self.agents:
-            return None
+        if self.judge is not None or Role.VERIFIER not in self.agents:
+            return self.judge
         session = plan.sessions[atom]
 
         async def judge(check: Check, tree: Path) -> VerifierReport | NoReport:
@@ -156,18 +185,23 @@ class Sessions:
         return judge
 
 
+_steering = functools.lru_cache(8)(steering_of)
+"""It is asked after every session, and changes with a redirect only."""
+
+
 def _name(order: WorkOrder) -> str:
     return f"{order.atom}.{order.attempt}.{order.role}"
 
 
-def _sum(spent: list[Usage]) -> Usage:
-    return Usage(tokens=sum(u.tokens for u in spent), usd=sum(u.usd for u in spent))
+def _sum(spent: Sequence[Usage]) -> Usage:
+    return functools.reduce(together, spent, NO_USAGE)
 
 
 def _logged(folder: Path, order: bytes, prompt: bytes) -> None:
+    name = str(folder)
     try:
-        folder.mkdir()
+        os.mkdir(name)  # noqa: PTH102 - cheap
     except OSError:  # the first of its iteration, or there already
         folder.mkdir(parents=True, exist_ok=True)
-    write(f"{folder}/order.json", order)
-    write(f"{folder}/prompt.md", prompt)
+    write(f"{name}/{ORDER}", order, new=True)
+    write(f"{name}/{PROMPT}", prompt, new=True)

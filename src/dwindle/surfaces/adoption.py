@@ -65,7 +65,11 @@ def looked_at(root: Path, why: str) -> Adoption:
             hint="`dwindle validate` judges it, `dwindle run` starts it",
         )
     if digest(data) in history(root, run_id).content.versions:
-        raise Refused("there is nothing to adopt: the plan file is as we left it", where=PLAN_FILE)
+        raise Refused(
+            "there is nothing to adopt: the plan file is as we left it",
+            where=PLAN_FILE,
+            hint="edit it first; or say the change by options: `dwindle redirect --help`",
+        )
     now, shown = _recorded(root, run_id, decoded.draft.control.revision)
     if now.control.status is RunStatus.COMPLETED:
         hint = "a new goal is a new alignment: `dwindle align`"
@@ -85,7 +89,8 @@ async def adopt(root: Path, adoption: Adoption, events: Sequence[Redirected]) ->
     disk = RealDisk()
     with _locked(root) as file:
         if file.read() != adoption.found:
-            raise Refused("the plan file was changed again meanwhile", where=PLAN_FILE)
+            hint = "look at it, and say it again: `dwindle redirect --adopt`"
+            raise Refused("the plan file was changed again meanwhile", where=PLAN_FILE, hint=hint)
         folder = root / LOGS / adoption.run_id
         make_directory(disk, folder)
         DurableFile(disk, folder / KEPT).replace(adoption.found)

@@ -21,6 +21,7 @@ from dwindle.kernel.transitions import apply
 from dwindle.runner.ledger import Ledger
 from dwindle.runner.redirecting import preview, redirect
 from dwindle.surfaces.cli.problem_list import Unsound
+from dwindle.surfaces.host.tenancy import left_by
 from dwindle.surfaces.plan_place import JOURNALS, PLAN_FILE
 from dwindle.surfaces.refusal import Refused
 from dwindle.surfaces.running import SystemClock, Wish, pinned, run_id_of
@@ -79,6 +80,9 @@ async def recorded(
         return ledger.note(replace(event, at=clock.now()))
 
     try:
+        if flying := {s.number: a for a, s in ledger.plan.sessions.items()}:
+            # Nobody runs them any more, or they are too late; a host's agents may not know it yet.
+            await workspace.recover(flying, reuse=left_by(repository.checkout) is None)
         await redirect(ledger.plan, events, workspace, quiet, note)
         ledger.commit()
     finally:

@@ -52,9 +52,9 @@ def board(plan: Plan, tally: Tally, now: float, *, width: int, height: int) -> t
     sessions = session_lines(plan, tally, now, width=width)
     room = height - len(lines)
     if len(sessions) > room > 0:
-        cut = len(sessions) - room + 1
+        hidden = len(sessions) - room + 1
         lines += [Line(text=text) for text in sessions[: room - 1]]
-        lines.append(Line(text=_cut(f"  +{cut} more", width), colour="dim"))
+        lines.append(Line(text=cut(f"  +{hidden} more", width), colour="dim"))
     else:
         lines += [Line(text=text) for text in sessions]
     return tuple(lines[:height])
@@ -78,8 +78,8 @@ def summary(plan: Plan, tally: Tally, now: float, *, width: int) -> tuple[str, .
         f"at most {counted(session_bound(plan), 'more session')}",
         *more_cost,
     )
-    whole = _packed((*done, *to_do), width)
-    return whole if len(whole) == 1 else (*_packed(done, width), *_packed(to_do, width))
+    whole = packed((*done, *to_do), width)
+    return whole if len(whole) == 1 else (*packed(done, width), *packed(to_do, width))
 
 
 def _atoms(plan: Plan) -> str:
@@ -115,13 +115,13 @@ def _of(limit: float | None, form: str) -> str:
     return "" if limit is None else f" of {limit:{form}}"
 
 
-def _packed(parts: Iterable[str], width: int) -> tuple[str, ...]:
+def packed(parts: Iterable[str], width: int) -> tuple[str, ...]:
     lines: list[str] = []
     for part in parts:
         if lines and columns(lines[-1] + BETWEEN + part) <= width:
             lines[-1] += BETWEEN + part
         else:
-            lines.append(_cut(shortened(part, width), width))
+            lines.append(cut(shortened(part, width), width))
     return tuple(lines)
 
 
@@ -134,9 +134,9 @@ def waits(plan: Plan, *, width: int) -> tuple[str, ...]:
     ending = f"; {counted(left, 'session')} to end" if left else ""
     if control.stop_requested:
         why = shortened(control.stop_reason or "no reason was given", max(8, width - 40))
-        return (_cut(f"a stop was asked for: {why}{ending}", width),)
+        return (cut(f"a stop was asked for: {why}{ending}", width),)
     if control.redirect_requested:
-        return (_cut(f"paused: a person is about to redirect{ending}", width),)
+        return (cut(f"paused: a person is about to redirect{ending}", width),)
     return ()
 
 
@@ -159,7 +159,7 @@ def session_lines(plan: Plan, tally: Tally, now: float, *, width: int) -> tuple[
         begun += f"  {row.elapsed:>{elapsed}}{limit}  "
         room = width - columns(begun)
         words = shortened(row.words, room) if room > 3 else ""
-        lines.append(_cut(begun + words, width))
+        lines.append(cut(begun + words, width))
     return tuple(lines)
 
 
@@ -210,9 +210,9 @@ def _price(usage: Usage) -> str:
     return f"({usage.tokens:,} tokens) " if usage.tokens else ""
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
     """Cut to the width, its columns of blanks kept; every part of it is printable already."""
-    while columns(text) > width:
+    while text and columns(text) > width:
         text = text[:-1]
     return text.rstrip()
 

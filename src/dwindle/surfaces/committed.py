@@ -103,7 +103,8 @@ def ask_git(folder: Path, *words: str, given: bytes = b"") -> subprocess.Complet
         what = f"git did not answer within {SECONDS} seconds"
         raise Refused(what, where=str(folder), hint="try `git status` there") from None
     except ValueError:  # a NUL in a revision
-        raise Refused("this cannot be a revision", where="--against") from None
+        hint = "`git log --oneline` lists revisions"
+        raise Refused("this cannot be a revision", where="--against", hint=hint) from None
 
 
 def _failed(path: Path, ended: subprocess.CompletedProcess[bytes]) -> Refused:

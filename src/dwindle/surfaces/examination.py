@@ -13,22 +13,29 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from dwindle import wiring
 from dwindle.adapters.agents.command import CommandAgent
+from dwindle.adapters.containment.bare import Bare
+from dwindle.adapters.containment.cage import pens
 from dwindle.adapters.containment.choice import survey
 from dwindle.adapters.formats.config_kinds import Backend
 from dwindle.adapters.formats.config_settings import AgentSettings, Settings
 from dwindle.adapters.workspaces.repository import OLDEST_GIT, find
 from dwindle.kernel.model import PlanKind, Role
 from dwindle.ports.process import Command, Strength
+from dwindle.ports.work import PLANNER
 from dwindle.ports.workspace import WorkspaceFailed
-from dwindle.surfaces.agents import LOOKED_FOR, program_of, with_found
+from dwindle.runner.certificate_text import bounds_text
+from dwindle.surfaces.agents import LOOKED_FOR, Terms, agent_of, program_of, with_found
 from dwindle.surfaces.cli.problem_list import problem_lines
 from dwindle.surfaces.finding import Finding, State
 from dwindle.surfaces.guard_trouble import guard_trouble
 from dwindle.surfaces.plan_files import repository as root_around
+from dwindle.surfaces.refusal import Refused
+from dwindle.surfaces.rehearsal import masked, rehearsed
 from dwindle.surfaces.tree_findings import tree_findings
 
 PATIENCE = 5.0
@@ -52,6 +59,7 @@ def examined(start: Path) -> tuple[Finding, ...]:
     said = wiring.SETTINGS_FILE if there else f"no {wiring.SETTINGS_FILE}; defaults are used"
     findings.append(Finding(name="settings", state=State.OK, what=said))
     findings.append(_containment(enabled=read.settings.sandbox.enabled))
+    findings += _let_have(read.settings)
     agents = _agents(read.settings, root)
     return (*findings, *agents, _guard(read.settings, root), *tree_findings(root))
 
@@ -112,6 +120,25 @@ def _containment(*, enabled: bool) -> Finding:
     return Finding(name="containment", state=state, what=what, hint=refused)
 
 
+def _let_have(settings: Settings) -> Iterator[Finding]:
+    """What `[sandbox]` widens, and how much of the machine one program may take."""
+    sandbox = settings.sandbox
+    if sandbox.enabled:
+        yield Finding(name="network", state=State.OK, what="open" if sandbox.network else "none")
+    if sandbox.enabled and sandbox.writable:
+        what = f"agents and checks may also write to {', '.join(sandbox.writable)}"
+        yield Finding(name="writable", state=State.NOTE, what=what)
+    if sandbox.env:
+        unset = [name for name in sandbox.env if name not in os.environ]
+        hint = f"not set: {', '.join(unset)}" if unset else ""
+        what = f"agents and checks also see {', '.join(sandbox.env)}"
+        yield Finding(name="env", state=State.NOTE, what=what, hint=hint)
+    contained = wiring.contained_by(settings, Bare())
+    grouped = {name for pen in pens() for name in pen.controllers}
+    by = "held by control groups" if grouped >= {"memory", "pids"} else "held by resource limits"
+    yield Finding(name="bounds", state=State.OK, what=f"{bounds_text(contained)}; {by}")
+
+
 # --- programs ------------------------------------------------------------------------------------
 
 
@@ -129,8 +156,31 @@ NOBODY = {
 
 def _agents(settings: Settings, root: Path) -> Iterator[Finding]:
     taken = with_found(settings)
+    terms = Terms(
+        settings=taken,
+        root=root,
+        containment=wiring.containment_for(settings),
+        warn=lambda _: None,  # it stands beside what was found
+    )
     for name in NOBODY:
-        yield _agent(name, getattr(taken.agents, name), root, settings)
+        chosen = getattr(taken.agents, name)
+        found = _agent(name, chosen, root, settings)
+        stands_in = chosen.backend is None and name in (Role.PROBE, PLANNER)
+        yield _with_command(found, taken.agents.worker if stands_in else chosen, terms)
+
+
+def _with_command(found: Finding, chosen: AgentSettings, terms: Terms) -> Finding:
+    """With what would be run; where that cannot be said, what is wrong has been said already."""
+    try:
+        agent = None if found.state is State.WRONG else agent_of(chosen, terms, found.name)
+    except Refused as refusal:
+        if isinstance(chosen.backend, Backend):
+            return found
+        return replace(found, state=State.WRONG, what=refusal.what, hint=refusal.hint)
+    if agent is None or (chosen.backend is Backend.SCRIPTED and found.name == PLANNER):
+        return found
+    planned = rehearsed(agent, found.name)
+    return replace(found, command=planned.argv, environment=planned.environment)
 
 
 def _agent(name: str, chosen: AgentSettings, root: Path, settings: Settings) -> Finding:
@@ -145,8 +195,10 @@ def _agent(name: str, chosen: AgentSettings, root: Path, settings: Settings) -> 
         return Finding(name=name, state=State.WRONG, what=f"scripted: there is no {shown}")
     if chosen.backend in LOOKED_FOR:
         return _known(name, chosen)
+    if chosen.backend is not Backend.COMMAND:
+        return _installed(name, chosen.backend)
     problem = CommandAgent(argv=chosen.command).missing()
-    shown = " ".join(chosen.command)
+    shown = " ".join(masked(chosen.command))
     if problem:
         return Finding(name=name, state=State.WRONG, what=f"{shown}: {problem}")
     program = chosen.command[0]
@@ -160,9 +212,20 @@ def _agent(name: str, chosen: AgentSettings, root: Path, settings: Settings) -> 
     return Finding(name=name, state=State.OK, what=f"{shown} ({version})")
 
 
+def _installed(name: str, backend: str) -> Finding:
+    """From somebody else's package, which `_with_command` then tries."""
+    from dwindle.surfaces.installed_agents import about  # noqa: PLC0415
+
+    try:
+        return Finding(name=name, state=State.OK, what=f"{backend} ({about(backend)})")
+    except Refused as refusal:
+        return Finding(name=name, state=State.WRONG, what=refusal.what, hint=refusal.hint)
+
+
 def _known(name: str, chosen: AgentSettings) -> Finding:
     """Claude or codex: where, which version, and whether anybody is logged in."""
     from dwindle.adapters.agents import claude_program, codex_program  # noqa: PLC0415
+    from dwindle.adapters.agents.codex import CodexAgent  # noqa: PLC0415
 
     program = program_of(chosen)
     look = claude_program.found if chosen.backend is Backend.CLAUDE else codex_program.found
@@ -171,8 +234,12 @@ def _known(name: str, chosen: AgentSettings) -> Finding:
         return Finding(name=name, state=State.WRONG, what=f"{chosen.backend}: {there.problem}")
     model = f", model {chosen.model}" if chosen.model else ""
     what = f"{chosen.backend} {there.version}{model}; {there.login} ({there.path})"
-    state = State.NOTE if there.warning else State.OK
-    return Finding(name=name, state=state, what=what, hint=there.warning)
+    hints = [there.warning] if there.warning else []
+    if chosen.backend is Backend.CODEX:
+        codex = CodexAgent(program=program, model=chosen.model)
+        hints += [codex.price_warning] if codex.price_warning else []
+    state = State.NOTE if hints else State.OK
+    return Finding(name=name, state=state, what=what, hint="; ".join(hints))
 
 
 def _guard(settings: Settings, root: Path) -> Finding:

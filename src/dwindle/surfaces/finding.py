@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -19,3 +20,7 @@ class Finding:
     state: State
     what: str
     hint: str = ""
+    command: tuple[str, ...] = ()
+    """What would be run, without what is secret."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What would be added to its environment, as above."""

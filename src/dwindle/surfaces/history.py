@@ -27,6 +27,7 @@ from dwindle.surfaces.plan_files import repository
 from dwindle.surfaces.plan_place import JOURNALS, PLAN_FILE
 from dwindle.surfaces.progress import sentence
 from dwindle.surfaces.refusal import Refused
+from dwindle.surfaces.spending_text import used_text
 
 
 def root_of_here() -> Path:
@@ -120,10 +121,10 @@ def _run_of_tree(root: Path) -> str | None:
 
 def event_text(number: int, event: Event) -> str:
     """One line: when, which, what, and what it cost."""
-    return f"{event.at or '-':<20} {number:>5}  {one_line(_words(event))}{_cost(event)}"
+    return f"{event.at or '-':<20} {number:>5}  {one_line(words_of(event))}{_cost(event)}"
 
 
-def _words(event: Event) -> str:
+def words_of(event: Event) -> str:
     match event:
         case Waited():
             return f"waited: {event.note}" if event.note else "time passed"
@@ -145,6 +146,5 @@ def _words(event: Event) -> str:
 def _cost(event: Event) -> str:
     if not isinstance(event, SessionNews):
         return ""
-    parts = [f"{event.usage.tokens:,} tokens"] if event.usage.tokens else []
-    parts += [f"{event.usage.usd:.2f} USD"] if event.usage.usd else []
-    return f" ({', '.join(parts)})" if parts else ""
+    used = used_text(event.usage)
+    return f" ({used})" if used else ""

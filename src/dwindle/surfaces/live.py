@@ -23,6 +23,7 @@ from typing import Final, Self, TextIO
 from dwindle.kernel.events import Event, Usage
 from dwindle.kernel.model import AtomId, Plan
 from dwindle.surfaces.board import Line, board
+from dwindle.surfaces.cli.output import visible
 from dwindle.surfaces.cli.text import painted
 from dwindle.surfaces.screen import Screen
 from dwindle.surfaces.tally import Tally, used_in
@@ -73,6 +74,7 @@ class Live:
 
     def say(self, line: str) -> None:
         """A line of the run; it is shown with the next picture, or at once where there is none."""
+        line = visible(line)
         if self._screen is None:
             print(line, file=self._stream, flush=True)
             return

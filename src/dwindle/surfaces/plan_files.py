@@ -23,8 +23,8 @@ from dwindle.wiring import MAX_BYTES, PLAN_FILES
 
 SUFFIXES = {".md": PlanKind.GRAPH, ".markdown": PlanKind.GRAPH, ".json": PlanKind.TREE}
 HOW_TO_MAKE_ONE = (
-    "`dwindle schema graph` and `dwindle schema tree` print what goes into one;\n"
-    "  `dwindle validate PATH` checks any file"
+    "`dwindle align` agrees on one, `dwindle init` makes a tree; `dwindle validate PATH`\n"
+    "  checks any file"
 )
 
 

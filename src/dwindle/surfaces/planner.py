@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,8 +30,9 @@ from dwindle.runner.planning import Planning
 from dwindle.scripted.script import ScriptRefused, load
 from dwindle.surfaces.agents import READ_ONLY_BY, Terms, agent_of, with_found
 from dwindle.surfaces.cli.output import complain
-from dwindle.surfaces.refusal import Refused
+from dwindle.surfaces.refusal import Refused, refused_by
 from dwindle.surfaces.running import LOGS, OUTBOXES
+from dwindle.surfaces.spending_text import used_text
 
 TICK = 1.0
 AT_WORK = "The planner is at work"
@@ -87,19 +88,20 @@ def planner_of(repository: Repository, settings: Settings) -> Planner | None:
     if chosen.backend == "scripted" and not _plans(root / (chosen.script or "")):
         return None
     containment = wiring.containment_for(settings, repository)
-    agent = agent_of(chosen, Terms(settings=settings, root=root, containment=containment))
+    terms = Terms(settings=settings, root=root, containment=containment)
+    agent = agent_of(chosen, terms, PLANNER)
     if agent is None:
         return None
     return Planner(repository=repository, settings=settings, agent=agent)
 
 
-def planner_at(root: Path) -> Planner:
+def planner_at(root: Path, overrides: Mapping[str, object] | None = None) -> Planner:
     """The planner of the repository around `root`, or Refused."""
     try:
         repository = asyncio.run(repositories.find(root))
     except WorkspaceFailed as error:
-        raise Refused(str(error)) from None
-    read = wiring.settings_for(repository.checkout)
+        raise refused_by(error) from None
+    read = wiring.settings_for(repository.checkout, overrides)
     if read.settings is None:
         hint = "; ".join(problem.what for problem in read.problems)
         raise Refused("the settings are not valid", where=wiring.SETTINGS_FILE, hint=hint)
@@ -157,6 +159,4 @@ async def _tick(began: float) -> None:
 
 
 def _used(usage: Usage) -> str:
-    parts = [f"{usage.tokens:,} tokens"] if usage.tokens else []
-    parts += [f"{usage.usd:.2f} USD"] if usage.usd else []
-    return f"The planner used {' and '.join(parts)}"
+    return f"The planner used {used_text(usage, ' and ')}"

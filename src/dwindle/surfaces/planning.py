@@ -8,7 +8,7 @@ the same gate as one that a person wrote, and edits are tried on the plan before
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -194,16 +194,22 @@ class Drafting:
 
 
 def edits_from_words(
-    root: Path, plan: Plan, words: str, terminal: Terminal
+    root: Path,
+    plan: Plan,
+    words: str,
+    terminal: Terminal,
+    overrides: Mapping[str, object] | None = None,
 ) -> tuple[Edit, ...] | None:
     """Words turned into edits that the kernel would take; None if the person gave up.
+
+    `overrides` stand above the settings of the repository: who plans.
 
     Raises Refused where there is no planner, where it fails, and where it has questions and nobody
     is there to answer them.
     """
     if not words.strip():
         raise Refused("there are no words to turn into edits", hint=TYPED)
-    planner = planner_at(root)
+    planner = planner_at(root, overrides)
     order = PlanningOrder(
         purpose=Occasion.REDIRECT,
         words=words,

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from dwindle.kernel.events import (
     AlternativesProposed,
@@ -43,6 +44,10 @@ from dwindle.kernel.tree import TreeEdit
 from dwindle.surfaces.board import clock
 from dwindle.surfaces.cli.output import say
 from dwindle.surfaces.cli.text import counted, one_line
+
+if TYPE_CHECKING:
+    from dwindle.adapters.formats.config_settings import NotifySettings
+    from dwindle.surfaces.herald import Herald
 
 RULER = 5
 """The same character so often, standing alone, is a line that was drawn."""
@@ -120,8 +125,9 @@ def outlet() -> Outlet:
 class Progress:
     """What the loop tells; to be entered while it runs."""
 
-    def __init__(self, out: Outlet | None = None) -> None:
+    def __init__(self, out: Outlet | None = None, herald: Herald | None = None) -> None:
         self._out = out or outlet()
+        self._herald = herald
 
     async def __aenter__(self) -> Self:
         await self._out.__aenter__()
@@ -135,6 +141,11 @@ class Progress:
     ) -> None:
         await self._out.__aexit__(kind, error, trace)
 
+    def notify(self, settings: NotifySettings, root: Path) -> None:
+        """Who is told besides, once that is known."""
+        if self._herald is not None:
+            self._herald.serve(settings, root, self.say)
+
     def recall(self, events: Iterable[Event]) -> None:
         """What is on record of the run from before."""
         self._out.recall(events)
@@ -146,6 +157,8 @@ class Progress:
             now = view(plan)
             self.say(f"{event.at[11:19]} {line}  [{now.open_count} open, gauge {gauge(plan)}]")
         self._out.show(plan, event)
+        if self._herald is not None:
+            self._herald.told(plan, event)
 
     def used(self, nonce: int, usage: Usage) -> None:
         """For an agent whose program says what it uses while it is at work."""
@@ -181,7 +194,8 @@ def sentence(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each ev
             return f"{event.atom}: planned: the tree has {counted(len(edit.nodes), 'node')}"
         case IterationCommitted():
             short = event.subject.removeprefix("chore(loop): ").partition(" iter ")[2]
-            return f"iteration {short or event.number} is committed: {event.commit[:12]}"
+            said = f"iteration {short or event.number} is committed: {event.commit[:12]}"
+            return "; note: ".join((said, *(_short(note, LAST_WORDS) for note in event.notes)))
         case AlternativesProposed():
             return f"{event.atom}: given up for {len(event.alternatives)} other ways"
         case Waited(atom=str() as atom):

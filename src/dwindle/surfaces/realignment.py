@@ -19,7 +19,9 @@ from dwindle.kernel.base_case import Verdict
 from dwindle.kernel.events import Redirected
 from dwindle.kernel.model import Aligned, CorrectionType, Plan
 from dwindle.runner.alignment import Baseline, baseline_of, look_at
+from dwindle.runner.no_fewer import counted, the_most
 from dwindle.runner.redirecting import preview
+from dwindle.runner.steering import steering_of
 from dwindle.runner.verification import Round
 from dwindle.surfaces.cli.problem_list import Unsound
 from dwindle.surfaces.cli.text import listed, one_line
@@ -74,10 +76,17 @@ async def _looked(root: Path, plan: Plan, after: Plan) -> Realignment:
     pins = around.pins_of(after.objective, await around.ground.tracked(before.commit))
     aligned = Aligned(commit=before.commit, pins=tuple(pins))
     assert isinstance(around.checkouts, Checkouts)  # noqa: S101 - wiring makes no others
-    trees = replace(around.checkouts, aligned=aligned.commit, pins=aligned.pins)
+    trees = replace(
+        around.checkouts,
+        aligned=aligned.commit,
+        pins=aligned.pins,
+        steering=lambda: steering_of(after.objective),
+    )
     said = await repository.git.ask(
         "rev-parse", "--verify", "--quiet", f"{branch_of(plan.control.run_id or '')}^{{commit}}"
     )
     tip = aligned.commit if said.code else said.text
     seen = await look_at(after.objective.base_case, tip, replace(around, checkouts=trees))
+    tests = counted([finding.result for finding in seen.findings])
+    aligned = replace(aligned, tests=the_most(before.tests, tests))
     return Realignment(aligned=aligned, baseline=baseline_of(seen), seen=seen)

@@ -13,9 +13,10 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from dwindle import wiring
@@ -27,6 +28,7 @@ from dwindle.adapters.journals import event_codec
 from dwindle.adapters.workspaces.ground import GitGround
 from dwindle.adapters.workspaces.repository import Repository, find
 from dwindle.adapters.workspaces.workspace import GitWorkspace
+from dwindle.kernel.actions import Stop
 from dwindle.kernel.events import (
     AtomResolved,
     Event,
@@ -36,10 +38,19 @@ from dwindle.kernel.events import (
     StopRequested,
 )
 from dwindle.kernel.graph import view
-from dwindle.kernel.model import Aligned, AtomId, Plan, PlanKind, RunStatus, Status
+from dwindle.kernel.model import (
+    Aligned,
+    AtomId,
+    Plan,
+    PlanKind,
+    RunStatus,
+    Status,
+    StopCode,
+)
 from dwindle.kernel.problem import Problem
 from dwindle.ports.workspace import WorkspaceFailed
 from dwindle.runner import alignment
+from dwindle.runner.aside import Aside
 from dwindle.runner.control import SOCKETS, Control, Pause
 from dwindle.runner.crew import Crew, News
 from dwindle.runner.evidence import Rules
@@ -47,10 +58,15 @@ from dwindle.runner.ledger import Ledger
 from dwindle.runner.loop import Halted, Loop
 from dwindle.runner.outboxes import Outboxes
 from dwindle.runner.pins import pins_of
+from dwindle.runner.rollback import refuse_rolled_back
 from dwindle.runner.sessions import Sessions
+from dwindle.runner.steering import steering_of
 from dwindle.runner.watching import FileWatch
-from dwindle.surfaces.agents import Terms, agents_of, money_left
+from dwindle.surfaces.agents import Terms, agents_of
+from dwindle.surfaces.charges import charges_on_record
+from dwindle.surfaces.host.tenancy import refuse_hosted
 from dwindle.surfaces.progress import Progress
+from dwindle.surfaces.purse import Purse
 from dwindle.surfaces.refusal import Refused
 from dwindle.surfaces.taken_up import ledger_of
 
@@ -86,13 +102,20 @@ class Wish:
     run_id: str | None = None
     here: bool = False
     """Of a tree: stay on the branch that is checked out."""
+    agents: Mapping[str, object] = field(default_factory=dict)
+    """Who does the work, as `agent_overrides` reads it."""
+
+    @property
+    def overrides(self) -> Mapping[str, object]:
+        """What stands above the settings of the repository."""
+        return self.agents if self.sandbox else {**self.agents, "sandbox.enabled": False}
 
 
 async def run(start: Path, wish: Wish, progress: Progress) -> Halted:
     """Run the graph plan of the repository around `start`."""
     repository = await find(start)
     root = repository.checkout
-    read = wiring.settings_for(root, None if wish.sandbox else {"sandbox.enabled": False})
+    read = wiring.settings_for(root, wish.overrides)
     if read.settings is None:
         raise NotReady(read.problems, where=wiring.SETTINGS_FILE)
     disk = RealDisk()
@@ -104,6 +127,7 @@ async def run(start: Path, wish: Wish, progress: Progress) -> Halted:
             hint="agree on one first: `dwindle align`",
         )
     with DirectoryLock(file.path.parent):
+        refuse_hosted(root)
         file.sweep()
         data = file.read()
         decoded = graph_plan.decode(data)
@@ -117,9 +141,17 @@ async def run(start: Path, wish: Wish, progress: Progress) -> Halted:
         run_id = run_id_of(loaded.plan, wish)
         ledger = ledger_of(root / JOURNALS, file, decoded.writer(), loaded.plan, run_id)
         try:
+            if ledger.plan.control.status is RunStatus.COMPLETED:
+                return completed(ledger.plan)
             return await _run(repository, read.settings, ledger, run_id, wish, progress)
         finally:
             ledger.close()
+
+
+def completed(plan: Plan) -> Halted:
+    """A runner was killed after it had recorded the end, before the plan file said so."""
+    stop = Stop(code=StopCode.COMPLETED, reason=plan.control.stop_reason or "")
+    return Halted(stop=stop, plan=plan)
 
 
 def run_id_of(plan: Plan, wish: Wish) -> str:
@@ -145,25 +177,29 @@ async def _run(  # noqa: PLR0913, PLR0917 - what a run is put together from
         pins=aligned.pins,
         setup=wiring.setup_for(settings, containment),
         share=settings.workspace.share,
+        steering=lambda: steering_of(ledger.plan.objective),
         # Where agents cannot write to .git, whoever moved a ref was the person.
         guard_refs=containment.mechanism != "bubblewrap",
     )
     try:
+        refuse_rolled_back(plan, await workspace.last_session())
         await workspace.recover({s.number: a for a, s in plan.sessions.items()})
-        await _with_acknowledged(workspace, ledger)
-        await _without_unacknowledged(workspace, plan)
+        await put_in_step(workspace, ledger)
         root = repository.checkout
         clock = SystemClock()
         sessions = Sessions(
             workspace=workspace,
             containment=containment,
+            contained=wiring.contained_by(settings, containment),
+            writable=wiring.check_settings(settings).writable,
             checks=MechanicalChecks(containment, wiring.check_settings(settings)),
             agents=agents_of(
                 Terms(
                     settings=settings,
                     root=root,
                     containment=containment,
-                    money=money_left(lambda: ledger.plan),
+                    purse=Purse(lambda: ledger.plan),
+                    warn=progress.say,
                 )
             ),
             clock=clock,
@@ -178,12 +214,14 @@ async def _run(  # noqa: PLR0913, PLR0917 - what a run is put together from
                 pins=aligned.pins,
                 protected_paths=plan.objective.protected_paths,
                 is_ignored=GitGround(repository).is_ignored,
+                at_alignment=partial(GitGround(repository).content, aligned.commit),
             ),
             seconds_left=lambda: loop.seconds_left(),  # noqa: PLW0108 - both are made below
             held_up=lambda atom, wait: crew.held_up(atom, wait),  # noqa: PLW0108
+            charges=lambda: charges_on_record(root / JOURNALS, run_id),
         )
         crew = Crew(sessions, lambda: ledger.plan)
-        crew.remember(_findings(ledger))
+        crew.remember(findings_of(ledger))
         pause = Pause()
         watch = FileWatch(
             root / PLAN_FILE,
@@ -198,7 +236,10 @@ async def _run(  # noqa: PLR0913, PLR0917 - what a run is put together from
                 workspace.pin(event.aligned.pins)
             progress.told(plan, event)
 
-        loop = Loop(ledger, crew, workspace, clock, told, file=watch)
+        loop = Loop(
+            ledger, crew, workspace, clock, told, meter=sessions.meter, file=watch, aside=Aside()
+        )
+        progress.notify(settings.notify, root)
         progress.recall(ledger.history())
         async with progress:
             loop.begin(RunStarted(run_id=run_id, aligned=aligned))
@@ -223,6 +264,12 @@ async def pinned(repository: Repository, plan: Plan) -> Aligned:
     pins = tuple(pins_of(plan.objective, await ground.tracked(commit)))
     print(f"dwindle: this plan was not aligned; pinned at {commit[:12]}", file=sys.stderr)
     return Aligned(commit=commit, pins=pins)
+
+
+async def put_in_step(workspace: GitWorkspace, ledger: Ledger) -> None:
+    """The branch holds what the plan says is resolved, and nothing else of the run."""
+    await _with_acknowledged(workspace, ledger)
+    await _without_unacknowledged(workspace, ledger.plan)
 
 
 async def _with_acknowledged(workspace: GitWorkspace, ledger: Ledger) -> None:
@@ -254,7 +301,7 @@ async def _without_unacknowledged(workspace: GitWorkspace, plan: Plan) -> None:
         )
 
 
-def _findings(ledger: Ledger) -> dict[AtomId, str]:
+def findings_of(ledger: Ledger) -> dict[AtomId, str]:
     """What probes said before a restart, read back from the journal."""
     told = (e for e in ledger.history() if isinstance(e, ProbeEnded))
     return {event.atom: event.findings for event in told}

@@ -106,6 +106,13 @@ SETTINGS: Final = """\
 #execute_root = false
 # Bytes that are kept of each log: the beginning and the end.
 #output_bytes = 1048576
+# Processes, memory (four fifths of the machine's if left out) and the size of one file.
+#processes = 4096
+#memory_bytes = 8589934592
+#file_bytes = 17179869184
+# What has to stay free of a disk that is written to, whichever is more.
+#free_disk_bytes = 1073741824
+#free_disk_percent = 5.0
 #
 # What agents and the guard are kept from.
 #[sandbox]
@@ -114,6 +121,8 @@ SETTINGS: Final = """\
 # Further paths that they may write to, and environment variables that they see.
 #writable = []
 #env = []
+#
+# Who is told when a run stops, is completed or has nearly spent a budget: docs/notifications.md.
 """
 
 ROOT: Final = TreeNode(

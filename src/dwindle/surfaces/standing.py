@@ -26,13 +26,19 @@ class Standing(StrEnum):
 def standings(plan: Plan) -> dict[AtomId, Standing]:
     """Of every atom, in file order."""
     ready, exhausted = frozenset(view(plan).ready), frozenset(view(plan).exhausted)
+    return {name: standing_of(plan, name, ready, exhausted) for name in plan.atoms}
 
-    def leaf(name: AtomId) -> Standing:
-        if name in ready:
-            return Standing.READY
-        return Standing.EXHAUSTED if name in exhausted else Standing.WAITING
 
-    return {name: _above_leaves(plan, name) or leaf(name) for name in plan.atoms}
+def standing_of(
+    plan: Plan, name: AtomId, ready: frozenset[AtomId], exhausted: frozenset[AtomId]
+) -> Standing:
+    """Of one atom; the sets are those of the plan's view."""
+    found = _above_leaves(plan, name)
+    if found is not None:
+        return found
+    if name in ready:
+        return Standing.READY
+    return Standing.EXHAUSTED if name in exhausted else Standing.WAITING
 
 
 def _above_leaves(plan: Plan, name: AtomId) -> Standing | None:

@@ -34,12 +34,14 @@ def ledger_of(
     """The plan with its journal: the one it has, or a new one. Only for the holder of the lock."""
     disk = RealDisk()
     make_directory(disk, folder)
+    start = DurableFile(disk, start_of(folder, run_id))
+    start.sweep()
     if DurableFile(disk, path_of(folder, run_id)).exists():
         journal = JsonlJournal(disk, folder, run_id)
         return Ledger.recover(plan, Store(journal=journal, file=file, writer=writer))
     content = file.read()
     # First, so that there is no journal without it.
-    DurableFile(disk, start_of(folder, run_id)).replace(content)
+    start.replace(content)
     journal = JsonlJournal.create(
         disk, folder, run_id, after=plan.control.revision, versions=(digest(content),)
     )

@@ -26,10 +26,12 @@ from dwindle.ports.agent import Place
 from dwindle.ports.process import Containment
 from dwindle.ports.work import NoReport, Trouble, VerifierReport
 from dwindle.ports.workspace import Lease, WorkspaceFailed
-from dwindle.runner.certificate import Certificate, Comparison, Contained, certificate, compare
+from dwindle.runner.certificate import Certificate, Comparison, certificate, compare
 from dwindle.runner.judgement import Judge
+from dwindle.runner.no_fewer import no_fewer
 from dwindle.runner.orders import order_json, order_to_judge
 from dwindle.runner.prompt import prompt_for
+from dwindle.runner.steering import steering_of
 from dwindle.runner.verification import Jury
 from dwindle.runner.verification import verify as verified
 from dwindle.surfaces.agents import Terms, agents_of
@@ -49,6 +51,8 @@ class Verified:
     old: Certificate | None
     new: Certificate
     comparison: Comparison
+    tree: Path | None = None
+    """Where the result can be read, if it is checked out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +68,11 @@ class _Leases:
         await self.checkouts.discard(lease.path)
 
 
-async def verify_again(start: Path) -> Verified:
-    """Raises NotACertificate if there is one that is not as it was written."""
+async def verify_again(start: Path, *, mechanical: bool = False) -> Verified:
+    """Raises NotACertificate if there is one that is not as it was written.
+
+    `mechanical`: what a verifier or a person would have to judge is left unjudged.
+    """
     repository = await find(start)
     root = repository.checkout
     plan = _plan(root)
@@ -77,21 +84,32 @@ async def verify_again(start: Path) -> Verified:
     old = Certificate.from_json(path.read_bytes()) if run and path.is_file() else None
     commit, aligned = await _what(repository, plan, old)
     containment = wiring.containment_for(read.settings)
+    jury = Jury()
+    if not mechanical:
+        judge = _judge(root, plan, read.settings, containment)
+        jury = Jury(judge=judge, answers=_answers(plan, old))
     seen = await verified(
         plan.objective.base_case,
         commit,
-        _Leases(_checkouts(repository, read.settings, containment, aligned)),
-        MechanicalChecks(containment, wiring.check_settings(read.settings)),
-        Jury(judge=_judge(root, plan, read.settings, containment), answers=_answers(plan, old)),
+        _Leases(
+            replace(
+                _checkouts(repository, read.settings, containment, aligned),
+                steering=lambda: steering_of(plan.objective),
+            )
+        ),
+        no_fewer(MechanicalChecks(containment, wiring.check_settings(read.settings)), plan),
+        jury,
     )
     new = certificate(
         plan,
         seen,
         tree=await _tree_of(repository, commit),
-        contained=Contained(strength=containment.strength, mechanism=containment.mechanism),
+        contained=wiring.contained_by(read.settings, containment),
         at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
-    return Verified(old=old, new=new, comparison=_compared(old, new))
+    tree = repository.trees / f"integration-{run}"
+    comparison = _compared(old, new)
+    return Verified(old=old, new=new, comparison=comparison, tree=tree if tree.is_dir() else None)
 
 
 def _plan(root: Path) -> Plan:

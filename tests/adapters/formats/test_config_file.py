@@ -14,6 +14,7 @@ from dwindle.adapters.formats.config_settings import (
     AgentsSettings,
     GuardSettings,
     LimitSettings,
+    NotifySettings,
     SandboxSettings,
     Settings,
     WorkspaceSettings,
@@ -63,6 +64,12 @@ enabled = false
 network = false
 writable = ["/var/cache/thing"]
 env = ["NPM_TOKEN"]
+
+[notify]
+command = ["tell-me", "--loud"]
+webhook = "https://example.org:8443/hook?token=abc"
+env = ["DISPLAY"]
+timeout_seconds = 3
 """
 
 MY_AGENT = AgentSettings(
@@ -100,6 +107,12 @@ def test_everything_that_can_be_set() -> None:
             sandbox=SandboxSettings(
                 enabled=False, network=False, writable=("/var/cache/thing",), env=("NPM_TOKEN",)
             ),
+            notify=NotifySettings(
+                command=("tell-me", "--loud"),
+                webhook="https://example.org:8443/hook?token=abc",
+                env=("DISPLAY",),
+                timeout_seconds=3,
+            ),
         )
     )
 
@@ -130,6 +143,18 @@ def test_the_command_line_stands_above_the_file() -> None:
 def test_another_backend_starts_afresh_and_keeps_the_timeout() -> None:
     assert worker(EVERYTHING, agents__backend="codex") == AgentSettings(
         backend=Backend.CODEX, timeout_seconds=60
+    )
+
+
+def test_a_name_that_is_not_ours_is_left_to_whoever_installed_it() -> None:
+    assert worker(b'[agents]\nbackend = "acme-2"\nmodel = "m"') == AgentSettings(
+        backend="acme-2", model="m"
+    )
+    assert worker(b'[agents]\nbackend = "acme"\nmodel = "m"', agents__backend="acme") == (
+        AgentSettings(backend="acme", model="m")
+    )
+    assert worker(b'[agents]\nbackend = "acme"\nmodel = "m"', agents__backend="other") == (
+        AgentSettings(backend="other")
     )
 
 
@@ -171,7 +196,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
 # the settings of a careless person
 speed = 9
 [agents]
-backend = "clade"
+backend = "../clade"
 timeout_seconds = true
 
 [agents.worker]
@@ -204,13 +229,16 @@ writable = "x"
             2,
             "speed",
             "unknown table 'speed'",
-            "known: agents, guard, workspace, limits, sandbox",
+            "known: agents, guard, workspace, limits, sandbox, notify",
         ),
         (
             4,
             "agents.backend",
-            "backend must be one of command, scripted, claude, codex, not 'clade'",
-            "",
+            (
+                "backend must be one of command, scripted, claude, codex, or the name of an "
+                "installed one, not '../clade'"
+            ),
+            "letters, digits, dots, dashes and underscores",
         ),
         (5, "agents.timeout_seconds", "timeout_seconds must be a whole number, not true", ""),
         (8, "agents.worker.comand", "unknown key 'comand'", "did you mean command?"),
@@ -279,12 +307,44 @@ writable = "x"
         ("agents.model = 2026-01-01", "model must be text, not 2026-01-01"),
         ("agents.model = {a = 1}", "model must be text, not a table"),
         ("agents.model = [1]", "model must be text, not a list"),
+        ('notify.webhook_env = "https://h/s3cret"', "webhook_env is no name of a variable"),
+        ('notify.webhook = "ftp://h/s3cret"', "webhook is no address that begins with http"),
+        ('notify.webhook = "https:s3cret"', "webhook is no address that begins with http"),
+        ('notify.webhook = "http://h:0/s3cret"', "webhook is no address that begins with http"),
+        ('notify.webhook = "http://h:s3cret/"', "webhook is no address"),
+        ('notify.webhook = "http://h/s3c ret"', "webhook has a character that no address can"),
+        ('notify.webhook = "http://h/s3crét"', "webhook has a character that no address can"),
+        ('notify.webhook = "http://me:s3cret@h/"', "webhook has a name or a password before its"),
         ("limits.max_nodes = '" + "x" * 90 + "'", "max_nodes must be a whole number, not 'xxxxx"),
     ],
 )
 def test_values_that_mean_nothing(line: str, what: str) -> None:
     [(number, _, said, _)] = problems(line.encode())
     assert (number, str(said)[: len(what)]) == (1, what)
+
+
+@pytest.mark.parametrize("value", ["ftp://h/s3cret", "http://h:s3cret/", "http://a:s3cret@h/"])
+def test_an_address_is_never_shown(value: str) -> None:
+    read = read_settings(f'[notify]\nwebhook = "{value}"\nwebhook_env = "{value}"\n'.encode())
+    assert len(read.problems) == 2
+    assert "s3cret" not in repr(read)
+    sound = read_settings(b'[notify]\nwebhook = "http://h/s3cret"\n')
+    assert sound.problems == ()
+    assert "s3cret" not in repr(sound)
+
+
+def test_one_webhook() -> None:
+    data = b'[notify]\nwebhook = "http://h/"\nwebhook_env = "HOOK"\n'
+    assert problems(data) == [
+        (
+            3,
+            "notify.webhook_env",
+            "webhook and webhook_env name two addresses",
+            "leave one of them out",
+        )
+    ]
+    read = read_settings(b'notify.webhook_env = "HOOK"')
+    assert read == ReadSettings(settings=Settings(notify=NotifySettings(webhook_env="HOOK")))
 
 
 def test_a_table_is_a_table() -> None:
@@ -329,7 +389,7 @@ backend = "claude"
             7,
             "agents.verifier",
             "the verifier has no backend",
-            "add backend: one of command, scripted, claude, codex",
+            "add backend: command, scripted, claude, codex, or the name of an installed one",
         ),
     ]
 

@@ -21,6 +21,7 @@ from dwindle.kernel.model import (
     ChecklistItem,
     CheckType,
     Control,
+    Counted,
     Criterion,
     Decomposition,
     Dispatch,
@@ -298,6 +299,7 @@ def test_a_file_with_all_our_fields_is_already_canonical() -> None:
         aligned=Aligned(
             commit="0123456789abcdef0123456789abcdef01234567",
             pins=("Makefile", "tests/test_page.py"),
+            tests=(Counted(command="pytest -q", ran=12),),
         ),
     )
     assert plan.sessions == {

@@ -20,6 +20,7 @@ from dwindle.adapters.formats.config_settings import (
     AgentsSettings,
     GuardSettings,
     LimitSettings,
+    NotifySettings,
     SandboxSettings,
     Settings,
     WorkspaceSettings,
@@ -36,6 +37,7 @@ SECTIONS: Final[Mapping[str, type[Any]]] = {
     "workspace": WorkspaceSettings,
     "limits": LimitSettings,
     "sandbox": SandboxSettings,
+    "notify": NotifySettings,
 }
 OF_A_BACKEND: Final = ("command", "model", "script")
 
@@ -69,6 +71,7 @@ def read_settings(
     settings = _merged(below, above)
     if not found:
         found += _agent_problems(settings.agents)
+        found += _notify_problems(settings.notify)
     if not found:
         return ReadSettings(settings=settings)
     return ReadSettings(settings=None, problems=_located(found, text, said))
@@ -168,7 +171,7 @@ def _merged(below: _Layer, above: _Layer) -> Settings:
 
 
 def _upon(agent: AgentSettings, layer: Values) -> AgentSettings:
-    if layer.get("backend", agent.backend) is not agent.backend:
+    if layer.get("backend", agent.backend) != agent.backend:
         agent = AgentSettings(timeout_seconds=agent.timeout_seconds)
     return replace(agent, **layer)
 
@@ -189,7 +192,7 @@ def _agent_problems(agents: AgentsSettings) -> Iterator[Problem]:
         where = ("agents", role)
         if agent.backend is None and any(getattr(agent, name) for name in OF_A_BACKEND):
             what = f"the {role} has no backend"
-            hint = f"add backend: one of {', '.join(Backend)}"
+            hint = f"add backend: {', '.join(Backend)}, or the name of an installed one"
             yield Problem(where=where, what=what, hint=hint)
         if agent.backend is Backend.COMMAND and not agent.command:
             what = f"the {role} has backend command, and no command"
@@ -197,6 +200,12 @@ def _agent_problems(agents: AgentsSettings) -> Iterator[Problem]:
         if agent.backend is Backend.SCRIPTED and not agent.script:
             what = f"the {role} has backend scripted, and no script"
             yield Problem(where=where, what=what, hint='add script = "path/of/the/script"')
+
+
+def _notify_problems(notify: NotifySettings) -> Iterator[Problem]:
+    if notify.webhook is not None and notify.webhook_env is not None:
+        what = "webhook and webhook_env name two addresses"
+        yield Problem(where=("notify", "webhook_env"), what=what, hint="leave one of them out")
 
 
 def _put(values: Values, place: tuple[str, ...], value: object) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Final
 SHELL: Final = ("sh", "-c")
 """What runs a command that was given as one text."""
 VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 SHOWN: Final = 60
 
 
@@ -40,7 +41,7 @@ class Kind:
 
 
 class Backend(StrEnum):
-    """Which adapter drives an agent."""
+    """Which adapter of ours drives an agent; there may be others installed."""
 
     COMMAND = "command"
     SCRIPTED = "scripted"
@@ -135,11 +136,44 @@ def _variables(value: object) -> tuple[str, ...]:
     return names
 
 
-def _backend(value: object) -> Backend:
-    names = [str(backend) for backend in Backend]
-    if value not in names:
-        raise Unfit(f"must be one of {', '.join(names)}, not {shown(value)}")
-    return Backend(str(value))
+def _variable(value: object) -> str:
+    name = _text(value)
+    if not VARIABLE.fullmatch(name):
+        # Perhaps what should have been in the variable was written here.
+        raise Unfit("is no name of a variable", "its name only, such as WEBHOOK_URL")
+    return name
+
+
+def _web_address(value: object) -> str:
+    """Never shown: whoever knows it may often post to it."""
+    from urllib.parse import urlsplit  # noqa: PLC0415 - few have one
+
+    address = _text(value)
+    hint = "for example https://example.org/hook"
+    if not address.isascii() or not address.isprintable() or " " in address:
+        raise Unfit("has a character that no address can have", hint)
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:  # a port that is no number, or half an IPv6 address
+        raise Unfit("is no address", hint) from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname or port == 0:
+        raise Unfit("is no address that begins with http:// or https://", hint)
+    if "@" in parts.netloc:
+        raise Unfit("has a name or a password before its host, which is not sent", hint)
+    return address
+
+
+def _backend(value: object) -> Backend | str:
+    """One of ours, or the name that another package gives to its own, which is looked for later."""
+    name = _text(value)
+    if name in list(Backend):
+        return Backend(name)
+    if not NAME.fullmatch(name):
+        ours = ", ".join(Backend)
+        what = f"must be one of {ours}, or the name of an installed one, not {shown(value)}"
+        raise Unfit(what, "letters, digits, dots, dashes and underscores")
+    return name
 
 
 FLAG: Final = Kind("true or false", _flag)
@@ -150,4 +184,8 @@ TEXTS: Final = Kind("list of texts", _texts)
 COMMAND: Final = Kind("text or list of words", _command)
 INSIDE: Final = Kind("list of paths in the repository", _inside)
 VARIABLES: Final = Kind("list of names", _variables)
-BACKEND: Final = Kind(" or ".join(f'"{backend}"' for backend in Backend), _backend)
+VARIABLE_NAME: Final = Kind("name of a variable", _variable)
+WEB_ADDRESS: Final = Kind("address, http or https", _web_address)
+BACKEND: Final = Kind(
+    ", ".join([*(f'"{backend}"' for backend in Backend), "or an installed one"]), _backend
+)

@@ -24,7 +24,7 @@ def kinds_of(shape: type[Any]) -> dict[str, Kind]:
 class AgentSettings:
     """Who does the work of one role."""
 
-    backend: Annotated[Backend | None, kinds.BACKEND] = None
+    backend: Annotated[Backend | str | None, kinds.BACKEND] = None
     """None: nobody."""
     command: Annotated[tuple[str, ...], kinds.COMMAND] = ()
     model: Annotated[str | None, kinds.TEXT] = None
@@ -74,6 +74,12 @@ class LimitSettings:
     execute_root: Annotated[bool, kinds.FLAG] = False
     output_bytes: Annotated[int, kinds.COUNT] = 1 << 20
     check_timeout_seconds: Annotated[int, kinds.COUNT] = 600
+    processes: Annotated[int, kinds.COUNT] = 4096
+    memory_bytes: Annotated[int | None, kinds.COUNT] = None
+    """None: four fifths of what the machine has."""
+    file_bytes: Annotated[int, kinds.COUNT] = 16 << 30
+    free_disk_bytes: Annotated[int, kinds.COUNT] = 1 << 30
+    free_disk_percent: Annotated[float, kinds.AMOUNT] = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +93,18 @@ class SandboxSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NotifySettings:
+    """Who is told when a run needs a person, or no longer does."""
+
+    command: Annotated[tuple[str, ...], kinds.COMMAND] = ()
+    webhook: Annotated[str | None, kinds.WEB_ADDRESS] = field(default=None, repr=False)
+    """Often a secret, and so not in a traceback."""
+    webhook_env: Annotated[str | None, kinds.VARIABLE_NAME] = None
+    env: Annotated[tuple[str, ...], kinds.VARIABLES] = ()
+    timeout_seconds: Annotated[int, kinds.COUNT] = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything, with defaults for what nobody set."""
 
@@ -95,3 +113,4 @@ class Settings:
     workspace: WorkspaceSettings = field(default_factory=WorkspaceSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
+    notify: NotifySettings = field(default_factory=NotifySettings)

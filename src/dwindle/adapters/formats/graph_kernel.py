@@ -152,7 +152,11 @@ def _control(record: wire.Control) -> model.Control:
         stop_code=record.stop_code,
         aligned=None
         if aligned is None
-        else model.Aligned(commit=aligned.commit, pins=aligned.pins),
+        else model.Aligned(
+            commit=aligned.commit,
+            pins=aligned.pins,
+            tests=tuple(model.Counted(command=t.command, ran=t.ran) for t in aligned.tests),
+        ),
     )
 
 

@@ -132,11 +132,19 @@ class Spent(Record, frozen=True):
     usd: Number = 0.0
 
 
+class Counted(Record, frozen=True):
+    """A command of the base case, and how many tests it ran when it was agreed on."""
+
+    command: str
+    ran: int
+
+
 class Aligned(Record, frozen=True):
     """The commit that was agreed on, and the files that no worker may touch."""
 
     commit: str
     pins: tuple[str, ...] = ()
+    tests: tuple[Counted, ...] = ()
 
 
 class InFlight(Record, frozen=True, kw_only=True):

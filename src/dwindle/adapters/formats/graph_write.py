@@ -166,6 +166,10 @@ def control(plan: Plan) -> str:
         lines += ["  aligned:", f"    commit: {text(run.aligned.commit)}"]
         if run.aligned.pins:
             lines.append(f"    pins: {texts(run.aligned.pins)}")
+        if run.aligned.tests:
+            lines.append("    tests:")
+        for counted in run.aligned.tests:
+            lines += [f"      - command: {text(counted.command)}", f"        ran: {counted.ran}"]
     if plan.sessions:
         lines.append("  in_flight:")
         lines += _in_flight(plan)

@@ -11,8 +11,8 @@ import asyncio
 import secrets
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from dataclasses import replace as changed
 from pathlib import Path
 from typing import Annotated
@@ -33,6 +33,7 @@ from dwindle.ports.store import StoreFailed
 from dwindle.ports.workspace import WorkspaceFailed
 from dwindle.runner import alignment
 from dwindle.runner.alignment import RUN_ID, Alignment, Baseline
+from dwindle.surfaces.agent_choice import agent_overrides
 from dwindle.surfaces.cli.align_said import checked_rows, facts_of, text_of
 from dwindle.surfaces.cli.output import USAGE, complain, say
 from dwindle.surfaces.cli.problem_list import problem_lines, summary
@@ -43,7 +44,7 @@ from dwindle.surfaces.plan_files import read
 from dwindle.surfaces.plan_place import Place
 from dwindle.surfaces.planner import planner_of
 from dwindle.surfaces.planning import Drafting
-from dwindle.surfaces.refusal import Refused
+from dwindle.surfaces.refusal import Refused, refused_by
 from dwindle.surfaces.tree_only import refuse_for_tree
 
 LEFT = EXIT_CODES[StopCode.STOPPED_BY_USER]
@@ -92,6 +93,8 @@ class Wish:
     cannot_run_yet_ok: bool = False
     run_id: str | None = None
     json: bool = False
+    agents: Mapping[str, object] = field(default_factory=dict)
+    """Who plans, as `agent_overrides` reads it."""
 
     @property
     def accepted(self) -> tuple[Baseline, ...]:
@@ -111,6 +114,7 @@ def align(  # noqa: PLR0913 - one for each option
     cannot_run_yet_ok: bool = False,
     run_id: str | None = None,
     json: bool = False,
+    agent: Annotated[tuple[str, ...], Parameter(negative=())] = (),
 ) -> int:
     """Agree on a plan and write it.
 
@@ -123,6 +127,7 @@ def align(  # noqa: PLR0913 - one for each option
         cannot_run_yet_ok: Also if the base case cannot run before any work.
         run_id: The id of the run, instead of a new one.
         json: Print one JSON object.
+        agent: Who plans, such as claude or codex.
     """
     wish = Wish(
         source=source,
@@ -133,6 +138,7 @@ def align(  # noqa: PLR0913 - one for each option
         cannot_run_yet_ok=cannot_run_yet_ok,
         run_id=run_id,
         json=json,
+        agents=agent_overrides(agent),
     )
     if source is None:  # Whoever brings a draft knows which plan they want.
         refuse_for_tree(
@@ -156,7 +162,7 @@ def answer(wish: Wish, terminal: Terminal | None) -> int:
         complain("\n".join([*lines, f"{one_line(gate.source)}: {summary(gate.problems)}"]))
         return gate.code
     except WorkspaceFailed as error:
-        raise Refused(str(error)) from None
+        raise refused_by(error) from None
     except Locked as error:
         complain(f"dwindle: {error}\n  stop the run first: `dwindle stop`")
         return EXIT_CODES[StopCode.LOCKED]
@@ -184,7 +190,7 @@ def _aligned(wish: Wish, terminal: Terminal | None) -> int:
     place.refuse_in_use()
     run_id = wish.run_id or alignment.minted(time.time_ns() // 10**6, secrets.token_bytes(10))
     place.refuse_used(run_id)
-    settings = wiring.settings_for(found.checkout)
+    settings = wiring.settings_for(found.checkout, wish.agents)
     if settings.settings is None:
         raise Gate(wiring.SETTINGS_FILE, settings.problems)
 

@@ -21,8 +21,9 @@ A repository keeps its plan in .claude/aot-loop-state.md (a graph) or in
 up to the root of the repository."""
 
 AFTERWARDS = """Exit codes: 0, or 2 with the reason on stderr; a run ends with the code of its
-reason. `dwindle COMMAND --help` says more about a command; `dwindle --version`
-prints the version."""
+reason. `dwindle` alone says where you stand; `dwindle COMMAND --help` says more
+about a command; `dwindle --version` prints the version. `dwindle state` and
+`dwindle hook` serve the Claude Code plugin (docs/plugin.md)."""
 
 COMMANDS = (
     (
@@ -54,7 +55,13 @@ COMMANDS = (
             "when the checks hold, else with the code of the reason (docs/kernel.md). Run\n"
             "again after a stop, it goes on."
         ),
-        ("dwindle run", "dwindle run --no-sandbox"),
+        (
+            "dwindle run",
+            "dwindle run --agent claude --agent verifier=codex",
+            'dwindle run --agent "command:my-agent --quiet"',
+            "dwindle run --agent scripted:answers.yaml",
+            "dwindle run --no-sandbox",
+        ),
     ),
     (
         "step",
@@ -82,6 +89,21 @@ COMMANDS = (
             'dwindle redirect --add-atom "Write the manual" --depends-on A3',
             "dwindle redirect --select token_method=A5 --set max_iterations=40 --yes",
             "dwindle redirect --adopt",
+        ),
+    ),
+    (
+        "watch",
+        "Watch a run as it goes on: plan, sessions, gauge, budgets, events.",
+        (
+            "On a whole screen: q quits, s stops the run, r redirects it, enter opens the log\n"
+            "of what is chosen, ? lists all keys. Of any run here, also one that was started\n"
+            "elsewhere, is over, or has not begun. Piped, on a terminal that cannot draw, or\n"
+            "with --lines: a line for each event, until the run is over."
+        ),
+        (
+            "dwindle watch",
+            "dwindle watch 01J00000000000000000000000",
+            "dwindle watch --lines | tee run.log",
         ),
     ),
     (
@@ -121,7 +143,26 @@ COMMANDS = (
         "log",
         "Print everything that happened in a run.",
         "",
-        ("dwindle log", "dwindle log --follow", "dwindle log 01J00000000000000000000000 --json"),
+        (
+            "dwindle log",
+            "dwindle log --follow",
+            "dwindle log --spending",
+            "dwindle log 01J00000000000000000000000 --json",
+        ),
+    ),
+    (
+        "report",
+        "Write what a run did and came to: one HTML file, or Markdown, or JSON.",
+        (
+            "Verdict, certificate, the plan drawn, how it dwindled, sessions, cost, trail,\n"
+            "corrections, every attempt. The HTML needs nothing else and runs nothing; -o\n"
+            "tells the format by its name. Of any run: going on, at rest, crashed, past."
+        ),
+        (
+            "dwindle report -o report.html",
+            "dwindle report --format md | gh pr create --body-file -",
+            "dwindle report 01J00000000000000000000000 --format json",
+        ),
     ),
     (
         "replay",
@@ -168,10 +209,34 @@ COMMANDS = (
         ("dwindle graph > plan.mmd", "dwindle graph --format dot | dot -Tsvg > plan.svg"),
     ),
     (
+        "serve",
+        "Show the runs of this repository on a page, live.",
+        (
+            "Graph, curve, sessions, cost, logs; stop, redirect and confirm from the page.\n"
+            "Prints the link to open; it holds a token that acting needs. Only this machine\n"
+            "reaches the page; with --host others do, and then reading needs the token too.\n"
+            "Needs the extra `web`: pip install 'dwindle[web]'."
+        ),
+        ("dwindle serve", "dwindle serve --open", "dwindle serve --host 0.0.0.0 --port 9000"),
+    ),
+    (
         "schema",
         "Print the JSON Schema of a plan file.",
         "A graph plan's schema is that of its front matter.",
         ("dwindle schema graph", "dwindle schema tree > tree.schema.json"),
+    ),
+    (
+        "completion",
+        "Print a script that lets bash, zsh or fish complete our words.",
+        (
+            "Keep it in a file that your shell reads when it starts: making it takes a\n"
+            "moment. A new shell knows it then; after an update of dwindle, print it again."
+        ),
+        (
+            "dwindle completion bash > ~/.local/share/bash-completion/completions/dwindle",
+            "dwindle completion zsh > ~/.zfunc/_dwindle",
+            "dwindle completion fish > ~/.config/fish/completions/dwindle.fish",
+        ),
     ),
     (
         "demo",
@@ -182,6 +247,20 @@ COMMANDS = (
             "if the run was completed (and, of a graph, landed), else with 1."
         ),
         ("dwindle demo", "dwindle demo --dir till", "dwindle demo --plan tree --dir span"),
+    ),
+    (
+        "torture",
+        "Put agents to work that lie, cheat and break out; say what held.",
+        (
+            "Each runs in a temporary repository of its own, a few seconds long; yours is not\n"
+            "touched. Those that cheat at tests need pytest. Ends with 0 only if everything\n"
+            "held, else with 1."
+        ),
+        (
+            "dwindle torture",
+            "dwindle torture --list",
+            "dwindle torture forks-daemons hides-failures --json",
+        ),
     ),
 )
 

@@ -46,7 +46,18 @@ def confirm(*item_and_answer: str, words: str = "") -> int:
         words: Why; kept in the plan.
     """
     word = _understood(item_and_answer)
-    root = root_of_here()
+    try:
+        return say("\n".join(answered(root_of_here(), word, words)))
+    except Locked as error:
+        complain(f"dwindle: {error}\n  a run has this plan; it asks when it has stopped")
+        return EXIT_CODES[StopCode.LOCKED]
+    except (StoreFailed, JournalDamaged, OutOfStep) as error:
+        complain(f"dwindle: {error}")
+        return EXIT_CODES[StopCode.IO_ERROR]
+
+
+def answered(root: Path, word: Word, words: str) -> list[str]:
+    """Record the word, or list what is asked if there is none; what to tell the person."""
     refuse_for_tree(
         root,
         "a tree asks for nobody's word: its guard decides",
@@ -56,25 +67,20 @@ def confirm(*item_and_answer: str, words: str = "") -> int:
         with taken_up(root) as ledger:
             asked = _asked(ledger.plan)
             if word.answer is None:
-                return say("\n".join(_listed(asked)))
+                return _listed(asked)
             item = _meant(asked, word.item)
             event = Confirmed(item=item, answer=word.answer, words=words, at=_now())
             plan = ledger.record(event)
             ledger.flush()
             _certify(root, plan)
             said = f"{SHOWN[word.answer]}: {one_line(item)}"
-            return say("\n".join([said, *_next(plan.verification.questions)]))
+            return [said, *_next(plan.verification.questions)]
     except IllegalEvent as error:
-        raise Refused(f"too late: {error.reason}", where=PLAN_FILE) from None
+        hint = "`dwindle status` says where the run stands"
+        raise Refused(f"too late: {error.reason}", where=PLAN_FILE, hint=hint) from None
     except EditedByHand as error:
         hint = "`dwindle redirect --adopt` takes the edit over; or put the file back as it was"
         raise Refused(str(error), where=PLAN_FILE, hint=hint) from None
-    except Locked as error:
-        complain(f"dwindle: {error}\n  a run has this plan; it asks when it has stopped")
-        return EXIT_CODES[StopCode.LOCKED]
-    except (StoreFailed, JournalDamaged, OutOfStep) as error:
-        complain(f"dwindle: {error}")
-        return EXIT_CODES[StopCode.IO_ERROR]
 
 
 def _understood(words: Sequence[str]) -> Word:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from dwindle.surfaces.cli.output import USAGE, say
-from dwindle.surfaces.cli.text import as_json, row
+from dwindle.surfaces.cli.text import as_json, row, shortened
 from dwindle.surfaces.examination import examined
 from dwindle.surfaces.finding import Finding, State
 
 MARGIN = 22
+LONG = 50
+"""Characters of one word of a command; `--json` has the whole of it."""
 MARKS = {State.OK: "ok", State.NOTE: "note", State.WRONG: "WRONG"}
 
 
@@ -32,7 +35,12 @@ def doctor(*, json: bool = False) -> int:
 
 def _line(finding: Finding) -> str:
     label = f"{finding.name:<12}{MARKS[finding.state]}"
-    return row(label, finding.what, margin=MARGIN, more=finding.hint)
+    line = row(label, finding.what, margin=MARGIN, more=finding.hint)
+    if not finding.command:
+        return line
+    program, *words = finding.command
+    shown = shlex.join([program, *(shortened(word, LONG) for word in words)])
+    return f"{line}\n{row(' ' * 12 + 'runs', shown, margin=MARGIN)}"
 
 
 def _data(found: tuple[Finding, ...]) -> dict[str, object]:
@@ -45,6 +53,8 @@ def _data(found: tuple[Finding, ...]) -> dict[str, object]:
                 "state": finding.state,
                 "what": finding.what,
                 "hint": finding.hint,
+                "command": list(finding.command),
+                "environment": [f"{name}={value}" for name, value in finding.environment.items()],
             }
             for finding in found
         ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from dwindle.surfaces.cli.output import USAGE, complain
+from dwindle.surfaces.cli.output import USAGE, complain, say
 from dwindle.surfaces.refusal import Refused
 
 INTERRUPTED = 130
@@ -36,13 +36,25 @@ def answer(words: Sequence[str]) -> int:
 
 
 def call(words: Sequence[str]) -> int:
-    """`status` without the framework if its words are plain, everything else with it."""
+    """What is asked often, or by somebody new, without the framework; everything else with it."""
+    if not words:
+        from dwindle.surfaces.first_minute import first_minute  # noqa: PLC0415
+
+        return say(first_minute())
     if (asked := plain_status(words)) is not None:
         from dwindle.kernel.model import PlanKind  # noqa: PLC0415
         from dwindle.surfaces.cli.status import status  # noqa: PLC0415 - only what is needed
 
         plan = asked.get("--plan")
         return status(json="--json" in asked, plan=PlanKind(plan) if plan else None)
+    if words[:1] == ["hook"]:
+        from dwindle.surfaces.host.hook import USAGE as HOOK  # noqa: PLC0415
+
+        return say(HOOK, 0 if words[1:] in (["-h"], ["--help"]) else USAGE)
+    if words[:1] == ["state"]:
+        from dwindle.surfaces.host.words import answer as state  # noqa: PLC0415
+
+        return state(words[1:])
     from dwindle.surfaces.cli.app import run  # noqa: PLC0415 - ten times as much as the rest
 
     return run(words)

@@ -19,6 +19,8 @@ from dwindle.surfaces.plan_files import repository
 from dwindle.surfaces.refusal import Refused
 from dwindle.surfaces.scaffold import FILES
 
+NEXT = "`dwindle` says where you stand, and what comes next"
+
 
 def init(*, json: bool = False) -> int:
     """Make what a tree plan needs and is not there yet.
@@ -54,7 +56,7 @@ def _text(root: Path, laid: LaidOut, notes: Sequence[str]) -> str:
     if lines:
         lines += ["Next:", *(f"  {n}. {step}" for n, step in enumerate(_next(root), 1))]
     else:
-        lines.append("everything is there already; nothing was changed")
+        lines += ["everything is there already; nothing was changed", NEXT]
     return "\n".join([*lines, *(f"Note: {note}" for note in notes)])
 
 

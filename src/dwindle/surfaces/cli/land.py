@@ -18,11 +18,12 @@ from dwindle.surfaces.cli.problem_list import sound
 from dwindle.surfaces.cli.text import counted
 from dwindle.surfaces.plan_files import PlanPath
 from dwindle.surfaces.plan_place import PLAN_FILE
-from dwindle.surfaces.refusal import Refused
+from dwindle.surfaces.refusal import Refused, refused_by
 from dwindle.surfaces.tree_only import TREE, has_only_a_tree
 from dwindle.surfaces.tree_run import tree_run
 
 RUNS = "refs/heads/runner/"
+HOW_FAR = "`dwindle run` does the work; `dwindle status` says how far it has come"
 
 
 def land(*, onto: str | None = None, even_if_stopped: bool = False) -> int:
@@ -41,7 +42,7 @@ def land(*, onto: str | None = None, even_if_stopped: bool = False) -> int:
         listed = "".join(f"\n  {path}" for path in error.paths)
         raise Refused(f"{error.what}{listed}", hint=_advice(error)) from None
     except WorkspaceFailed as error:
-        raise Refused(str(error)) from None
+        raise refused_by(error) from None
 
 
 async def _land(start: Path, onto: str | None, *, even_if_stopped: bool) -> int:
@@ -75,12 +76,14 @@ async def _land_tree(repository: Repository, onto: str | None, *, even_if_stoppe
             hint = f"`git merge` the one you want: {listed}"
             raise Refused("HEAD is on no branch of a run", where=TREE, hint=hint)
         if not branch.startswith("runner/"):
-            raise Refused(f"the run is on {branch}, which is your own branch already", where=TREE)
+            what = f"the run is on {branch}, which is your own branch already"
+            raise Refused(what, where=TREE, hint="nothing is left to do; `git log` shows it")
         if onto is None or onto.removeprefix("refs/heads/") == branch:
             hint = "for example: dwindle land --onto main"
             raise Refused(f"{branch} is the run's own branch: say which one to land on", hint=hint)
         if not found.done:
-            raise Refused("there is nothing to land: no iteration is on the branch", where=TREE)
+            what = "there is nothing to land: no iteration is on the branch"
+            raise Refused(what, where=TREE, hint=HOW_FAR)
         _refuse_unfinished(found.plan, TREE, even_if_stopped=even_if_stopped)
         done = await landed(repository, run, onto)
         return say(_said(run, done, len(found.done)))
@@ -107,7 +110,8 @@ async def _commits(repository: Repository, plan: Plan, run: str) -> int:
     if known and base:
         count = int((await git.tell("rev-list", "--count", f"{base}..{ref}")).text)
     if not count:
-        raise Refused("there is nothing to land: the run has put nothing on a branch")
+        what = "there is nothing to land: the run has put nothing on a branch"
+        raise Refused(what, hint=HOW_FAR)
     return count
 
 

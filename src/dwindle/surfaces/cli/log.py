@@ -12,8 +12,12 @@ from dwindle.kernel.events import RunEnded
 from dwindle.kernel.exit_codes import EXIT_CODES
 from dwindle.kernel.model import PlanKind, StopCode
 from dwindle.surfaces.cli.output import complain, say
+from dwindle.surfaces.cli.text import as_json
 from dwindle.surfaces.history import History, event_text, history, root_of_here, run_named
 from dwindle.surfaces.plan_place import JOURNALS
+from dwindle.surfaces.refusal import Refused
+from dwindle.surfaces.spending import spending_of
+from dwindle.surfaces.spending_text import spending_in_full, spending_text
 
 POLL = 0.2
 """Seconds between two looks at a journal that is followed."""
@@ -26,6 +30,7 @@ def log(
     json: bool = False,
     follow: bool = False,
     plan: PlanKind | None = None,
+    spending: bool = False,
 ) -> int:
     """Print the journal of a run.
 
@@ -34,14 +39,19 @@ def log(
         plan: Of which plan, where there are two.
         json: Print the events as they stand in the journal, one object per line.
         follow: Go on printing until the run ends; Ctrl-C leaves.
+        spending: Print what was spent instead, by session, atom and role.
     """
+    if spending and follow:
+        raise Refused("--spending is about what is on record by now", hint="leave out --follow")
     root = root_of_here()
     named = run_named(root, run, plan)
     if json:
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     try:
+        if spending:
+            return _spending(history(root, named), json=json)
         seen = _printed(history(root, named), 0, json=json)
-        while follow and not _has_ended(seen) and not _reader_left():
+        while follow and not _has_ended(seen) and not reader_left():
             time.sleep(POLL)
             if path_of(root / JOURNALS, named).stat().st_size != seen.content.size:
                 seen = _printed(history(root, named), seen.last, json=json)
@@ -63,12 +73,18 @@ def _printed(seen: History, after: int, *, json: bool) -> History:
     return seen
 
 
+def _spending(seen: History, *, json: bool) -> int:
+    numbered = list(seen.events())
+    spent = spending_of((event for _, event in numbered), first=numbered[0][0] if numbered else 1)
+    return say(as_json(spending_in_full(spent)) if json else spending_text(spent))
+
+
 def _has_ended(seen: History) -> bool:
     last = [event for _, event in seen.events(seen.last - 1)]
     return bool(last) and isinstance(last[-1], RunEnded)
 
 
-def _reader_left() -> bool:
+def reader_left() -> bool:
     """What nobody reads any more goes to the null device; see `say`."""
     try:
         return os.path.samestat(os.fstat(sys.stdout.fileno()), Path(os.devnull).stat())

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -35,6 +36,7 @@ from dwindle.ports.store import StoreFailed
 from dwindle.ports.workspace import WorkspaceFailed
 from dwindle.runner.ledger import OutOfStep
 from dwindle.surfaces import adoption
+from dwindle.surfaces.agent_choice import agent_overrides
 from dwindle.surfaces.cli.output import complain, say
 from dwindle.surfaces.dialogue import Console, Terminal, is_yes
 from dwindle.surfaces.held import held, line_to, refused_because
@@ -49,7 +51,7 @@ from dwindle.surfaces.redirection import (
     state_lines,
     tried,
 )
-from dwindle.surfaces.refusal import Refused
+from dwindle.surfaces.refusal import Refused, refused_by
 from dwindle.surfaces.tree_only import refuse_for_tree
 
 
@@ -63,6 +65,8 @@ class Wish:
     adopt: bool = False
     why: str = ""
     yes: bool = False
+    agents: Mapping[str, object] = field(default_factory=dict)
+    """Who turns words into edits, as `agent_overrides` reads it."""
 
 
 class Nobody:
@@ -100,6 +104,7 @@ def redirect(  # noqa: PLR0913 - one for each edit
     adopt: bool = False,
     why: str = "",
     yes: bool = False,
+    agent: Annotated[tuple[str, ...], Parameter(negative=())] = (),
 ) -> int:
     """Change direction.
 
@@ -120,6 +125,7 @@ def redirect(  # noqa: PLR0913 - one for each edit
         adopt: Take over what was edited in the plan file by hand.
         why: A sentence for the record.
         yes: Do not ask.
+        agent: Who turns words into edits, such as claude or codex.
     """
     edits: tuple[Edit, ...] = (
         *_objective(goal, base_case, reopen),
@@ -141,11 +147,27 @@ def redirect(  # noqa: PLR0913 - one for each edit
         raise Refused(
             "one way at a time", hint="say it by options, in words, with --edit, or with --adopt"
         )
+    if agent and (edits or edit or adopt):
+        raise Refused(
+            "--agent says who turns words into edits, and here are no words",
+            hint="leave it out; or say in words, after the command, what should change",
+        )
     if not add_atom and (depends_on or under or choice_of):
-        raise Refused("--depends-on, --under and --choice-of say where an --add-atom belongs")
+        raise Refused(
+            "--depends-on, --under and --choice-of say where an --add-atom belongs",
+            hint='add one, such as --add-atom "Write the manual", or leave them out',
+        )
     console = Console()
     terminal = console if console.can_ask and (edit or not yes) else None
-    wish = Wish(edits=edits, words=" ".join(words), edit=edit, adopt=adopt, why=why, yes=yes)
+    wish = Wish(
+        edits=edits,
+        words=" ".join(words),
+        edit=edit,
+        adopt=adopt,
+        why=why,
+        yes=yes,
+        agents=agent_overrides(agent),
+    )
     return answer(wish, terminal)
 
 
@@ -159,7 +181,7 @@ def answer(wish: Wish, terminal: Terminal | None) -> int:
         if wish.edits:
             return _typed(root, wish.edits, terminal, wish.why or " ".join(sys.argv[2:]))
         if wish.words:
-            return _worded(root, wish.words, terminal, wish.why or wish.words)
+            return _worded(root, wish, terminal)
         if terminal is None:
             raise Refused(
                 "there is nobody to ask: this is no terminal",
@@ -169,7 +191,7 @@ def answer(wish: Wish, terminal: Terminal | None) -> int:
     except IllegalEvent as refusal:
         raise Refused(refused_because(refusal)) from None
     except WorkspaceFailed as error:
-        raise Refused(str(error)) from None
+        raise refused_by(error) from None
     except (EOFError, KeyboardInterrupt):
         raise Refused(NOTHING) from None
     except Locked as error:
@@ -192,15 +214,14 @@ def _typed(root: Path, edits: tuple[Edit, ...], terminal: Terminal | None, why: 
         return _done(changed_by(root, quiet, events, terminal, complain))
 
 
-def _worded(root: Path, words: str, terminal: Terminal | None, why: str) -> int:
-    from dwindle.surfaces.planning import edits_from_words  # noqa: PLC0415 - brings agents along
-
+def _worded(root: Path, wish: Wish, terminal: Terminal | None) -> int:
     with held(root, complain, pause=terminal is not None) as quiet:
         _shown(quiet.plan)
-        edits = edits_from_words(root, quiet.plan, words, terminal or Nobody())
+        edits = _planner(wish, root, quiet.plan, wish.words, terminal or Nobody())
         if edits is None:
             raise Refused(NOTHING)
-        return _done(changed_by(root, quiet, redirects(edits, why), terminal, complain))
+        events = redirects(edits, wish.why or wish.words)
+        return _done(changed_by(root, quiet, events, terminal, complain))
 
 
 def _talked(root: Path, terminal: Terminal, wish: Wish) -> int:
@@ -210,13 +231,15 @@ def _talked(root: Path, terminal: Terminal, wish: Wish) -> int:
         if wish.edit:
             why = wish.why or "edited by hand"
             return _done(in_editor(root, quiet, terminal, why, yes=wish.yes))
-        return _done(in_words(root, quiet, terminal, _planner))
+        return _done(in_words(root, quiet, terminal, partial(_planner, wish)))
 
 
-def _planner(root: Path, plan: Plan, words: str, terminal: Terminal) -> tuple[Edit, ...] | None:
-    from dwindle.surfaces.planning import edits_from_words  # noqa: PLC0415 - as above
+def _planner(
+    wish: Wish, root: Path, plan: Plan, words: str, terminal: Terminal
+) -> tuple[Edit, ...] | None:
+    from dwindle.surfaces.planning import edits_from_words  # noqa: PLC0415 - brings agents along
 
-    return edits_from_words(root, plan, words, terminal)
+    return edits_from_words(root, plan, words, terminal, wish.agents)
 
 
 def _adopted(root: Path, terminal: Terminal | None, why: str) -> int:
@@ -265,7 +288,8 @@ def _pairs(texts: tuple[str, ...], option: str) -> Iterator[tuple[str, str]]:
     for text in texts:
         name, found, value = text.partition("=")
         if not found or not name.strip() or not value.strip():
-            raise Refused(f"{text!r} is not NAME=VALUE", where=option)
+            hint = "for example --set max_iterations=40, or --select GROUP=ATOM"
+            raise Refused(f"{text!r} is not NAME=VALUE", where=option, hint=hint)
         yield name.strip(), value.strip()
 
 

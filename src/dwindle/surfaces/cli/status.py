@@ -6,6 +6,7 @@ and needs neither `decide` nor the events.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from dwindle.kernel.exit_codes import EXIT_CODES
@@ -14,7 +15,17 @@ from dwindle.kernel.measure import gauge, measure, session_bound
 from dwindle.kernel.model import ROOT, AtomId, Plan, PlanKind, RunStatus, Status
 from dwindle.surfaces.cli.output import say
 from dwindle.surfaces.cli.problem_list import problem_json, problem_lines, sound
-from dwindle.surfaces.cli.text import WIDTH, as_json, counted, listed, one_line, painted, row
+from dwindle.surfaces.cli.text import (
+    WIDTH,
+    as_json,
+    counted,
+    listed,
+    money_text,
+    one_line,
+    painted,
+    row,
+    time_text,
+)
 from dwindle.surfaces.plan_files import PlanPath, the_plan
 from dwindle.surfaces.standing import open_atoms
 from dwindle.wiring import Loaded
@@ -46,6 +57,17 @@ def status(*, json: bool = False, plan: PlanKind | None = None) -> int:
     loaded = sound(file)
     facts = facts_of(file, loaded)
     return say(as_json(facts) if json else text_of(file, loaded, facts))
+
+
+def _spending(file: PlanPath, run: str | None) -> dict[str, Any] | None:
+    """What the run has cost, by role; None if no journal says so, or none that is soon read."""
+    if run is None:
+        return None
+    from dwindle.surfaces.spending_text import spending_data  # noqa: PLC0415 - once it has begun
+    from dwindle.surfaces.spent_on_record import spent_beside  # noqa: PLC0415
+
+    found = spent_beside(file.path, run)
+    return None if found is None else spending_data(found)
 
 
 def facts_of(file: PlanPath, loaded: Loaded) -> dict[str, Any]:
@@ -95,6 +117,7 @@ def facts_of(file: PlanPath, loaded: Loaded) -> dict[str, Any]:
             "tokens": {"spent": spent.tokens, "limit": limits.max_tokens},
             "usd": {"spent": spent.usd, "limit": limits.max_cost_usd},
         },
+        "spending": _spending(file, control.run_id),
         "redirects_left": limits.max_redirects - spent.redirects,
         "warnings": [problem_json(problem) for problem in loaded.problems],
         "tree": None,
@@ -153,7 +176,23 @@ def measure_rows(plan: Plan, facts: dict[str, Any]) -> list[str]:
         labelled("gauge", f"{facts['gauge']:,} (falls with every step)"),
         labelled("bound", f"at most {counted(facts['bound'], 'more agent session')}"),
         labelled("measure", ", ".join(f"{k} {v}" for k, v in facts["measure"].items())),
-        labelled("budgets", _budgets(plan)),
+        labelled("budgets", _budgets(plan, facts["spending"])),
+        *spending_rows(facts["spending"]),
+    ]
+
+
+def spending_rows(spending: dict[str, Any] | None) -> list[str]:
+    """A line for each role, of which there are few."""
+    if spending is None:
+        return []
+    from dwindle.surfaces.spending import Total  # noqa: PLC0415 - as above
+    from dwindle.surfaces.spending_text import amounts_text  # noqa: PLC0415
+
+    roles = spending["by_role"].items()
+    labels = itertools.chain(("by role",), itertools.repeat(""))
+    return [
+        labelled(label, f"{role}: {amounts_text(Total(**of))}")
+        for label, (role, of) in zip(labels, roles, strict=False)
     ]
 
 
@@ -173,21 +212,15 @@ def run_rows(plan: Plan, more: str = "") -> list[str]:
     return lines
 
 
-def _budgets(plan: Plan) -> str:
+def _budgets(plan: Plan, spending: dict[str, Any] | None) -> str:
     spent, limits = plan.spent, plan.limits
     tokens = "without limit" if limits.max_tokens is None else f"of {limits.max_tokens:,}"
     usd = "without limit" if limits.max_cost_usd is None else f"of {limits.max_cost_usd:,.2f}"
+    about = spending is not None and spending["run"]["estimated"]
     return (
-        f"{_time(spent.seconds)} of {_time(limits.max_wall_seconds)}; "
-        f"{spent.tokens:,} tokens {tokens}; {spent.usd:,.2f} USD {usd}"
+        f"{time_text(spent.seconds)} of {time_text(limits.max_wall_seconds)}; "
+        f"{spent.tokens:,} tokens {tokens}; {money_text(spent.usd, estimated=about)} {usd}"
     )
-
-
-def _time(seconds: float) -> str:
-    whole = int(seconds)
-    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
-    parts = [f"{hours} h"] * bool(hours) + [f"{minutes} min"] * bool(minutes)
-    return " ".join(parts + [f"{rest} s"] * bool(rest or not parts))
 
 
 def labelled(label: str, text: str, more: str = "") -> str:

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 WIDTH: Final = 80
+FEW: Final = 0.1
+"""Dollars, below which cents say too little."""
 _ESCAPES: Final = {
     "red": "31",
     "green": "32",
@@ -102,6 +104,22 @@ def row(label: str, text: str, *, margin: int, more: str = "") -> str:
 
 def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def money_text(usd: float, *, estimated: bool = False) -> str:
+    """Dollars, marked if they are an estimate."""
+    figure = f"{usd:,.2f}"
+    if 0 < usd < FEW:
+        cents, rest = f"{usd:.4f}"[:4], f"{usd:.4f}"[4:]
+        figure = cents + rest.rstrip("0")
+    return f"about {figure} USD" if estimated else f"{figure} USD"
+
+
+def time_text(seconds: float) -> str:
+    whole = int(seconds)
+    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    parts = [f"{hours} h"] * bool(hours) + [f"{minutes} min"] * bool(minutes)
+    return " ".join(parts + [f"{rest} s"] * bool(rest or not parts))
 
 
 def as_json(value: Any) -> str:

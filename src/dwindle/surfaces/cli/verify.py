@@ -13,7 +13,7 @@ from dwindle.runner.certificate_text import MARKS
 from dwindle.surfaces.cli.output import complain, say
 from dwindle.surfaces.cli.text import as_json, one_line, row
 from dwindle.surfaces.history import root_of_here
-from dwindle.surfaces.refusal import Refused
+from dwindle.surfaces.refusal import refused_by
 from dwindle.surfaces.tree_only import refuse_for_tree
 from dwindle.surfaces.verifying import Verified, verify_again
 
@@ -21,10 +21,11 @@ DOES_NOT_HOLD = 1
 MARGIN = 11
 
 
-def verify(*, json: bool = False) -> int:
+def verify(*, mechanical: bool = False, json: bool = False) -> int:
     """Run the checks again.
 
     Args:
+        mechanical: Only those that a machine can decide; the others are not judged.
         json: Print one JSON object.
     """
     refuse_for_tree(
@@ -34,12 +35,12 @@ def verify(*, json: bool = False) -> int:
         "  the run again",
     )
     try:
-        found = asyncio.run(verify_again(Path.cwd()))
+        found = asyncio.run(verify_again(Path.cwd(), mechanical=mechanical))
     except NotACertificate as error:
         complain(f"dwindle: DOES NOT HOLD: {error}")
         return DOES_NOT_HOLD
     except WorkspaceFailed as error:
-        raise Refused(str(error)) from None
+        raise refused_by(error) from None
     code = 0 if found.comparison.holds else DOES_NOT_HOLD
     return say(as_json(data(found)) if json else "\n".join(_lines(found)), code)
 
@@ -53,6 +54,7 @@ def data(found: Verified) -> dict[str, Any]:
         "run": new.run,
         "commit": new.commit,
         "tree": new.tree,
+        "worktree": None if found.tree is None else str(found.tree),
         "certified": None if old is None else {"at": old.at, "held": old.holds},
         "containment": {
             "strength": new.containment.strength,
