@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.loop.story import Ending, Story, did, failed, found, other_ways, split
+
+pytestmark = pytest.mark.slow
 
 GOOD = {"type": "command", "value": "grep -q good way.txt"}
 NOT_GOOD = (

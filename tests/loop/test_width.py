@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.loop.story import Ending, Story, did, slept, split
+
+pytestmark = pytest.mark.slow
 
 NAMES = ("A1", "A2", "A3", "A4", "A5")
 

@@ -8,6 +8,10 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 PROOF = Path(__file__).resolve().parents[2] / "proof"
 
 

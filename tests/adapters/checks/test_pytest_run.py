@@ -18,6 +18,8 @@ from dwindle.kernel.base_case import Verdict
 from dwindle.kernel.model import Check, CheckType
 from dwindle.ports.checks import CheckResult
 
+pytestmark = pytest.mark.slow
+
 PASSED, FAILED, COULD_NOT_RUN, NOT_JUDGED = Verdict
 PATH = f"{Path(sys.executable).parent}:{os.defpath}"
 
