@@ -48,10 +48,11 @@ layers: $(STAMP)  ## imports point inward; the kernel stays pure
 
 cov: $(STAMP)  ## all tests but the nightly ones; kernel and store covered to the last branch
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n 2 -m "not nightly"
+	$(BIN)/coverage run -m pytest -n 2 -m "not slow and not nightly"
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='$(FULLY_COVERED)' --fail-under=100
+	$(PY) -m pytest -n 2 -m "slow and not nightly"
 
 model-check: $(STAMP)  ## every plan of up to ATOMS atoms (default 4), every outcome
 	$(PY) -m dwindle.testing.model_check --atoms $(ATOMS)

@@ -214,7 +214,13 @@ def test_there_is_nothing_to_adopt(tmp_path: Path) -> None:
     )
     story.run()
     ours = story.called("redirect", "--adopt", "--yes")
-    assert (ours.code, ours.err) == (2, f"{nothing}the plan file is as we left it\n")
+    assert (ours.code, ours.err.splitlines()) == (
+        2,
+        [
+            f"{nothing}the plan file is as we left it",
+            "  edit it first; or say the change by options: `dwindle redirect --help`",
+        ],
+    )
 
 
 def test_an_edit_of_a_file_that_a_killed_runner_left_behind(tmp_path: Path) -> None:

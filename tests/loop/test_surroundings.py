@@ -242,19 +242,14 @@ def test_the_settings_are_wrong(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("program", ["no-such-agent-anywhere", "/no/such/agent"])
 def test_the_agent_is_not_installed(tmp_path: Path, program: str) -> None:
-    """No attempt would fare better: the run ends, uncharged, and goes on when it is there."""
+    """No attempt would fare better: nothing begins."""
     story = simple(tmp_path).agent(program)
 
-    ending = story.run()
+    said = story.called("run")
 
-    assert (ending.code, ending.stop, ending.atoms) == (
-        40,
-        "agent_unavailable",
-        {"A1": "pending"},
-    )
+    assert (said.code, program in said.err) == (40, True)
     plan = story.plan
-    assert ([a.attempts for a in plan.atoms.values()], ending.trail) == ([0], ())
-    assert program in (plan.control.stop_reason or "")
+    assert (str(plan.control.status), [a.attempts for a in plan.atoms.values()]) == ("pending", [0])
 
 
 def test_an_agent_of_one_shell_line(tmp_path: Path) -> None:
