@@ -12,7 +12,6 @@ from tests.real.desk import ONE, Desk, draft
 from tests.real.model import Api, Conversation, Failure, Lane, ModelServer, Step, Usage, failures
 from tests.real.programs import Program
 from tests.real.stage import SUBSCRIPTION, Stage
-from tests.surfaces.command import Ended
 from tests.surfaces.small_runs import plan_of
 
 from dwindle.kernel.exit_codes import EXIT_CODES
@@ -121,7 +120,8 @@ def test_without_a_login_the_run_stops_and_says_what_helps(desk: Desk) -> None:
     assert model.requests == ()
     if desk.is_codex:
         helps = "no login was found; run `codex login`, or set CODEX_API_KEY"
-        assert ended == Ended(code=40, err=f"dwindle: codex: {helps}\n")
+        assert (ended.code, ended.out) == (40, "")
+        assert ended.err.splitlines()[0] == f"dwindle: codex: {helps}"
         return
     assert "the run ends, agent_unavailable: claude is not logged in" in ended.out
     assert "start `claude` and use /login, or set ANTHROPIC_API_KEY" in ended.out

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -197,28 +196,6 @@ def test_without_a_folder_nothing_is_left(tmp_path: Path, plan: str) -> None:
     around = {"TMPDIR": str(temporary), "GIT_CONFIG_GLOBAL": str(settings), "GIT_DIR": "nowhere"}
     said = dwindle(tmp_path, "demo", "--plan", plan, **around)
     assert (said.code, list(temporary.iterdir())) == (0, []), said
-
-
-def test_the_tutorial_can_be_typed_as_it_stands(tmp_path: Path) -> None:
-    typed = re.findall(r"^```sh\n(.*?)^```", TUTORIAL.read_text(), re.MULTILINE | re.DOTALL)
-    me = {"GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.org", "GIT_PAGER": "cat"}
-    me |= {"GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.org"}
-    programs = os.pathsep.join((str(Path(sys.executable).parent), PLAIN["PATH"]))
-    ended = subprocess.run(
-        ["sh", "-c", "\n".join(typed)],
-        cwd=tmp_path,
-        env=PLAIN | me | {"PATH": programs},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    root = tmp_path / "greeter"
-    assert ended.stdout.splitlines()[-1] == "0", ended
-    assert asked(root, "log", "--format=%s").splitlines()[-1] == "What is wanted"
-    assert (root / "hello.txt").read_text() == "Hello, Ada\n"
-    (attempt,) = asked(root, "for-each-ref", "--format=%(refname)", "refs/dwindle").splitlines()
-    assert asked(root, "show", f"{attempt}:hello.txt") == "Hello, Bob"
 
 
 def test_a_demo_that_fails_says_what_and_where(tmp_path: Path) -> None:

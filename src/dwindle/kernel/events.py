@@ -76,6 +76,8 @@ class RunStarted(News):
 
     run_id: str | None = None
     aligned: Aligned | None = None
+    hosted: bool = False
+    """Somebody else runs the sessions, and starts them when it pleases them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

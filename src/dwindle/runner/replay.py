@@ -8,6 +8,9 @@ what `decide` asks for at that point.
 The loop decides, does all that was decided in order, and only then listens. So a decision is owed
 until the last of its events is on record. News in between can only mean that the loop broke off:
 then a person took the run up again, or changed it, before anything else could happen.
+
+A loop that only keeps the books of others' sessions owes nothing: whoever runs them starts what was
+decided when it pleases them, and perhaps not all of it. What it does has been decided all the same.
 """
 
 from __future__ import annotations
@@ -70,8 +73,14 @@ class Differs(Exception):
 def replayed(plan: Plan, events: Iterable[tuple[int, Event]]) -> Iterator[Plan]:
     """The plan after each event; raises Differs at the first that should not be there."""
     owed: tuple[Action, ...] = ()
+    hosted = False
     for number, event in events:
-        owed = _judged(plan, number, event, owed)
+        if isinstance(event, RunStarted):
+            hosted = event.hosted
+        if hosted:
+            _judge_of_host(plan, number, event)
+        else:
+            owed = _judged(plan, number, event, owed)
         try:
             plan = apply(plan, event)
         except (IllegalEvent, NotDwindling) as refusal:
@@ -97,6 +106,17 @@ def _judged(plan: Plan, number: int, event: Event, owed: tuple[Action, ...]) -> 
     if not _is_done_by(owed[0], event):
         raise Differs(number, _name(event), f"{_wish(owed[0])} was decided")
     return owed[1:]
+
+
+def _judge_of_host(plan: Plan, number: int, event: Event) -> None:
+    if isinstance(event, FROM_OUTSIDE) or _is_clearing_up(event):
+        return
+    decision = decide(plan)
+    if isinstance(event, RunEnded):
+        _judge_end(decision, number, event)
+    elif isinstance(event, OWN) and not any(_is_done_by(a, event) for a in decision.actions):
+        wished = ", ".join(map(_wish, decision.actions))
+        raise Differs(number, _name(event), f"{wished or 'nothing'} was decided")
 
 
 def _is_clearing_up(event: Event) -> bool:

@@ -432,3 +432,15 @@ def test_the_branch_holds_what_was_resolved(tmp_path: Path) -> None:
         ["git", "ls-tree", "--name-only", BRANCH], cwd=tmp_path, capture_output=True, check=True
     )
     assert b"a.txt" in names.stdout
+
+
+def test_a_coordinator_may_start_less_than_was_decided_and_that_replays(tmp_path: Path) -> None:
+    guest = entered(tmp_path, PLAN.replace(", depends_on: [A1]", ""))
+    started = guest.starts("A1")  # A2 could have been started too
+    time.sleep(1.1)
+    write(Path(started["worktree"]), "a.txt", "a\n")
+    guest.state("update-atom", "A1", "resolved")
+    guest.does("A2", "b.txt")
+    assert guest.state("set-status", "completed").code == 0
+    replayed = dwindle(tmp_path, "replay")
+    assert replayed.code == 0, replayed

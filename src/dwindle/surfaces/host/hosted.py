@@ -161,7 +161,7 @@ async def entered(root: Path, session: str) -> AsyncIterator[Host]:
                 raise Refused("the run is completed", where=PLAN_FILE, hint=hint)
             aligned = plan.control.aligned or await pinned(repository, plan)
             async with _opened(root, ledger, run, aligned, None, fresh=True) as host:
-                await host.enter(RunStarted(run_id=run, aligned=aligned))
+                await host.enter(RunStarted(run_id=run, aligned=aligned, hosted=True))
                 begun = host.plan.spent.sessions
                 note = Tenancy(session=session, until=0, run=run, started=begun)
                 held = take(root, note)
