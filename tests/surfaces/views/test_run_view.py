@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from random import Random
 
@@ -243,20 +242,19 @@ def test_another_plan_under_the_same_name_begins_anew(tmp_path: Path) -> None:
     assert [node["id"] for node in change["nodes"]] == ["", "A1", "A2"]
 
 
-def test_a_status_change_in_a_large_plan_is_cheap(tmp_path: Path) -> None:
+def test_a_status_change_in_a_large_plan_names_few_nodes(tmp_path: Path) -> None:
     text = " ".join(f"A{n}" if n < 20 else f"A{n}<-A{n - 17}" for n in range(1, 1001))
     limits = Limits(max_iterations=999, max_atoms=50, stated=("max_atoms",))
     with Recorded(tmp_path, plan_to_run(text, limits=limits)) as made:
         made.begin()
         followed = Follower(tmp_path, RUN)
         followed.poll()
-        taken = []
         for number in range(1, 16):
             made.start(f"A{number}").resolve(f"A{number}")
-            began = time.process_time()
-            assert followed.poll() is not None
-            taken.append(time.process_time() - began)
-    assert sorted(taken)[len(taken) // 2] < 0.005
+            change = followed.poll()
+            assert change is not None
+            named = {node["id"] for node in change["nodes"]}
+            assert named <= {"", f"A{number}", f"A{number + 17}"}
 
 
 # --- how it stands -------------------------------------------------------------------------------
