@@ -48,6 +48,7 @@ from dwindle.kernel.model import (
     StopCode,
 )
 from dwindle.kernel.problem import Problem
+from dwindle.ports.process import Containment
 from dwindle.ports.workspace import WorkspaceFailed
 from dwindle.runner import alignment
 from dwindle.runner.aside import Aside
@@ -170,16 +171,16 @@ async def _run(  # noqa: PLR0913, PLR0917 - what a run is put together from
     plan = ledger.plan
     aligned = plan.control.aligned or await pinned(repository, plan)
     containment = wiring.containment_for(settings, repository)
-    workspace = await GitWorkspace.open(
-        repository.checkout,
-        run=run_id,
-        aligned=aligned.commit,
-        pins=aligned.pins,
-        setup=wiring.setup_for(settings, containment),
-        share=settings.workspace.share,
-        steering=lambda: steering_of(ledger.plan.objective),
-        # Where agents cannot write to .git, whoever moved a ref was the person.
-        guard_refs=containment.mechanism != "bubblewrap",
+    # Where agents cannot write to .git, whoever moved a ref was the person.
+    guarded = containment.mechanism != "bubblewrap"
+    workspace = await workspace_of(
+        repository,
+        settings,
+        containment,
+        ledger,
+        run_id=run_id,
+        aligned=aligned,
+        guard_refs=guarded,
     )
     try:
         refuse_rolled_back(plan, await workspace.last_session())
@@ -210,12 +211,7 @@ async def _run(  # noqa: PLR0913, PLR0917 - what a run is put together from
                 (root / PLAN_FILE).parent,
                 *(root / ".runner" / name for name in SOCKETS.values()),
             ),
-            rules=Rules(
-                pins=aligned.pins,
-                protected_paths=plan.objective.protected_paths,
-                is_ignored=GitGround(repository).is_ignored,
-                at_alignment=partial(GitGround(repository).content, aligned.commit),
-            ),
+            rules=rules_of(repository, plan, aligned),
             seconds_left=lambda: loop.seconds_left(),  # noqa: PLW0108 - both are made below
             held_up=lambda atom, wait: crew.held_up(atom, wait),  # noqa: PLW0108
             charges=lambda: charges_on_record(root / JOURNALS, run_id),
@@ -248,6 +244,40 @@ async def _run(  # noqa: PLR0913, PLR0917 - what a run is put together from
                     return await loop.run(one_iteration=wish.one_iteration)
     finally:
         workspace.close()
+
+
+async def workspace_of(  # noqa: PLR0913 - the facts that a run is made of
+    repository: Repository,
+    settings: Settings,
+    containment: Containment,
+    ledger: Ledger,
+    *,
+    run_id: str,
+    aligned: Aligned,
+    guard_refs: bool,
+) -> GitWorkspace:
+    """Trees and branch of a run; what steers its tests is held fast in checkouts that decide."""
+    return await GitWorkspace.open(
+        repository.checkout,
+        run=run_id,
+        aligned=aligned.commit,
+        pins=aligned.pins,
+        setup=wiring.setup_for(settings, containment),
+        share=settings.workspace.share,
+        steering=lambda: steering_of(ledger.plan.objective),
+        guard_refs=guard_refs,
+    )
+
+
+def rules_of(repository: Repository, plan: Plan, aligned: Aligned) -> Rules:
+    """What a worker's change is held against, whoever runs the worker."""
+    ground = GitGround(repository)
+    return Rules(
+        pins=aligned.pins,
+        protected_paths=plan.objective.protected_paths,
+        is_ignored=ground.is_ignored,
+        at_alignment=partial(ground.content, aligned.commit),
+    )
 
 
 def _plan_and_body(content: bytes) -> tuple[Plan | None, bytes]:

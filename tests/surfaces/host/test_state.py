@@ -444,3 +444,26 @@ def test_a_coordinator_may_start_less_than_was_decided_and_that_replays(tmp_path
     assert guest.state("set-status", "completed").code == 0
     replayed = dwindle(tmp_path, "replay")
     assert replayed.code == 0, replayed
+
+
+def test_what_steers_the_tests_is_held_fast_here_too(tmp_path: Path) -> None:
+    guest = aligned(
+        tmp_path,
+        PLAN.replace("test -f a.txt -a -f b.txt", "python3 -m pytest -q tests"),
+        "--cannot-run-yet-ok",
+    )
+    guest.state("enter")
+    said = guest.does("A1", "conftest.py", "collect_ignore = ['tests']\n")
+    assert (said.code, said["status"]) == (1, "pending")
+    assert "touched what steers the tests: conftest.py" in said["error"]
+
+
+def test_a_plan_and_journal_that_were_rolled_back_together_are_found_out(tmp_path: Path) -> None:
+    guest = entered(tmp_path)
+    kept = [tmp_path / GRAPH_FILE, *(tmp_path / ".runner/journal").iterdir()]
+    then = {path: path.read_bytes() for path in kept}
+    guest.does("A1", "a.txt")
+    for path, content in then.items():
+        path.write_bytes(content)
+    said = guest.state("next")
+    assert (said.code, said["success"]) == (41, False)

@@ -18,22 +18,21 @@ from dwindle.adapters.agents import report
 from dwindle.adapters.checks.mechanical import MechanicalChecks
 from dwindle.adapters.disk import DirectoryLock, DurableFile, Locked, RealDisk
 from dwindle.adapters.formats import graph_plan
-from dwindle.adapters.workspaces.ground import GitGround
 from dwindle.adapters.workspaces.repository import Repository, find
-from dwindle.adapters.workspaces.workspace import GitWorkspace
 from dwindle.kernel.actions import Probe, Verify, Work
 from dwindle.kernel.decide import decide
 from dwindle.kernel.events import RunStarted, Waited
 from dwindle.kernel.graph import view
 from dwindle.kernel.model import Aligned, Plan, RunStatus
 from dwindle.ports.work import Result, WorkOrder
-from dwindle.runner.evidence import Rules
 from dwindle.runner.hosting import Guests, Host
 from dwindle.runner.judgement import Judge
 from dwindle.runner.ledger import Ledger
 from dwindle.runner.loop import Loop
 from dwindle.runner.outboxes import Outboxes
+from dwindle.runner.rollback import refuse_rolled_back
 from dwindle.runner.sessions import Sessions
+from dwindle.surfaces.charges import charges_on_record
 from dwindle.surfaces.held import line_to
 from dwindle.surfaces.host.outlook import Outlook, stamp_of
 from dwindle.surfaces.host.tenancy import (
@@ -57,7 +56,9 @@ from dwindle.surfaces.running import (
     findings_of,
     pinned,
     put_in_step,
+    rules_of,
     run_id_of,
+    workspace_of,
 )
 from dwindle.surfaces.taken_up import ledger_of
 
@@ -212,16 +213,17 @@ async def _opened(  # noqa: PLR0913 - what a run is put together from
         raise NotReady(read.problems, where=wiring.SETTINGS_FILE)
     settings = read.settings
     containment = wiring.containment_for(settings, repository)
-    workspace = await GitWorkspace.open(
-        root,
-        run=run,
-        aligned=aligned.commit,
-        pins=aligned.pins,
-        setup=wiring.setup_for(settings, containment),
-        share=settings.workspace.share,
+    workspace = await workspace_of(
+        repository,
+        settings,
+        containment,
+        ledger,
+        run_id=run,
+        aligned=aligned,
         guard_refs=False,  # nothing of ours is there to see what moves between two commands
     )
     try:
+        refuse_rolled_back(ledger.plan, await workspace.last_session())
         flying = {s.number: a for a, s in ledger.plan.sessions.items()}
         # Agents of a host outlive a stop or a redirect, and go on writing for a while.
         await workspace.recover(flying, at_work=() if fresh else tuple(flying), reuse=False)
@@ -236,11 +238,9 @@ async def _opened(  # noqa: PLR0913 - what a run is put together from
             clock=clock,
             logs=root / LOGS / run,
             outboxes=Outboxes(root / OUTBOXES),
-            rules=Rules(
-                pins=aligned.pins,
-                protected_paths=ledger.plan.objective.protected_paths,
-                is_ignored=GitGround(repository).is_ignored,
-            ),
+            rules=rules_of(repository, ledger.plan, aligned),
+            contained=wiring.contained_by(settings, containment),
+            charges=lambda: charges_on_record(root / JOURNALS, run),
             judge=judge,
         )
         idle = 0.0 if fresh else _idle(ledger)

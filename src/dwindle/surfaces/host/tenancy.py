@@ -128,10 +128,7 @@ def refuse_hosted(root: Path) -> None:
 def _read(path: Path) -> Tenancy | None:
     try:
         found: Any = json.loads(path.read_bytes())
-        fields = {
-            name: found[name] for name in asdict(Tenancy(session="", until=0)) if name in found
-        }
-        made = Tenancy(**fields)
+        made = Tenancy(**{name: found[name] for name in _KINDS if name in found})
     except (OSError, ValueError, TypeError):
         return None
     return made if all(isinstance(v, _KINDS[name]) for name, v in asdict(made).items()) else None

@@ -39,7 +39,8 @@ USAGE = """usage: dwindle state VERB ...
   headless                      run the loop outside of this session
 
 Every verb takes --state-file PATH. Answers are JSON; ends with 0, with 1 for what
-is refused, 2 for words that make no sense, 3 at the gate, 42 if another has the loop."""
+is refused, 2 for words that make no sense, 3 at the gate, 41 for what was tampered
+with, 42 if another has the loop, 43 if the disk or git said no."""
 REFUSED, NONSENSE, NOT_ALIGNED = 1, 2, 3
 TAKES: dict[str, tuple[str, ...]] = {
     "read": (),
@@ -101,18 +102,26 @@ def _asked(words: Sequence[str]) -> tuple[Answer, int]:
         return {"success": False, "error": str(error), "hint": hint}, REFUSED
     except (NotNow, IllegalEvent) as error:
         return {"success": False, "error": str(error)}, REFUSED
+    except _tampering() as error:
+        return {"success": False, "error": str(error), "hint": "docs/security.md says more"}, 41
     except _troubles() as error:
         return {"success": False, "error": str(error)}, 43
     return said, 0 if said.get("success", True) else REFUSED
 
 
-def _troubles() -> tuple[type[Exception], ...]:
+def _tampering() -> tuple[type[Exception], ...]:
     from dwindle.adapters.journals.jsonl import JournalDamaged  # noqa: PLC0415
+    from dwindle.runner.ledger import OutOfStep  # noqa: PLC0415
+    from dwindle.runner.rollback import RolledBack  # noqa: PLC0415
+
+    return (JournalDamaged, OutOfStep, RolledBack)
+
+
+def _troubles() -> tuple[type[Exception], ...]:
     from dwindle.ports.store import StoreFailed  # noqa: PLC0415
     from dwindle.ports.workspace import WorkspaceFailed  # noqa: PLC0415
-    from dwindle.runner.ledger import OutOfStep  # noqa: PLC0415
 
-    return (JournalDamaged, StoreFailed, WorkspaceFailed, OutOfStep, OSError)
+    return (StoreFailed, WorkspaceFailed, OSError)
 
 
 def _parsed(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
