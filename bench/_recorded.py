@@ -16,6 +16,7 @@ from dwindle.adapters.disk import RealDisk
 from dwindle.adapters.formats.graph_writer import GraphWriter
 from dwindle.adapters.journals.jsonl import JsonlJournal
 from dwindle.kernel.actions import Backjump, FailChoice, Probe, Verify, Work
+from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.decide import decide
 from dwindle.kernel.events import (
     AtomResolved,
@@ -32,7 +33,6 @@ from dwindle.kernel.events import (
 )
 from dwindle.kernel.model import (
     ROOT,
-    Aligned,
     Atom,
     AtomId,
     BaseCase,

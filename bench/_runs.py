@@ -25,9 +25,9 @@ from dwindle.adapters.disk import DurableFile, RealDisk
 from dwindle.adapters.formats import graph_plan
 from dwindle.adapters.formats.graph_plan import GraphWriter
 from dwindle.adapters.journals.jsonl import JsonlJournal
+from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.events import Event, RunStarted
 from dwindle.kernel.model import (
-    Aligned,
     Atom,
     AtomId,
     BaseCase,

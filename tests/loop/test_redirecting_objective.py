@@ -12,7 +12,7 @@ from tests.loop.story import PATIENCE, Story, did, waited_for
 from tests.surfaces.command import write
 from tests.surfaces.on_a_terminal import OnATerminal
 
-from dwindle.kernel.model import Aligned
+from dwindle.kernel.aligned import Aligned
 
 pytestmark = pytest.mark.slow
 

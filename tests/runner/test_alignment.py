@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.base_case import Verdict
 from dwindle.kernel.model import (
-    Aligned,
     Atom,
     AtomId,
     BaseCase,

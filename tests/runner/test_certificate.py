@@ -20,10 +20,10 @@ from tests.runner.judging import (
 )
 from tests.runner.story import FIRST_PLAN
 
+from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.base_case import Verdict
 from dwindle.kernel.events import Usage
 from dwindle.kernel.model import (
-    Aligned,
     Answer,
     Atom,
     AtomId,

@@ -19,6 +19,7 @@ from dwindle.adapters.formats import graph_plan
 from dwindle.adapters.formats.graph_plan import GraphWriter
 from dwindle.adapters.journals.jsonl import JsonlJournal
 from dwindle.kernel.actions import Stop
+from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import (
     AddAtom,
@@ -32,17 +33,7 @@ from dwindle.kernel.events import (
     SetLimit,
     StopRequested,
 )
-from dwindle.kernel.model import (
-    Aligned,
-    Atom,
-    AtomId,
-    Binding,
-    CorrectionType,
-    Plan,
-    Role,
-    Status,
-    StopCode,
-)
+from dwindle.kernel.model import Atom, AtomId, Binding, CorrectionType, Plan, Role, Status, StopCode
 from dwindle.ports.workspace import WorkspaceFailed
 from dwindle.runner.aside import Aside
 from dwindle.runner.crew import Crew, News

@@ -6,8 +6,9 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
+from dwindle.kernel.aligned import Counted
 from dwindle.kernel.base_case import Verdict
-from dwindle.kernel.model import Check, CheckType, Counted
+from dwindle.kernel.model import Check, CheckType
 from dwindle.ports.checks import CheckResult
 from dwindle.runner.no_fewer import NoFewer, counted, the_most
 

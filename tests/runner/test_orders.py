@@ -12,6 +12,7 @@ from typing import Any
 from tests.runner.story import FIRST_PLAN
 
 from dwindle.kernel.actions import Probe, Work
+from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.decide import decide
 from dwindle.kernel.events import (
     AtomResolved,
@@ -26,7 +27,6 @@ from dwindle.kernel.events import (
 )
 from dwindle.kernel.model import (
     ROOT,
-    Aligned,
     Atom,
     AtomId,
     Binding,

@@ -26,9 +26,10 @@ from dwindle.adapters.formats.graph_plan import GraphWriter
 from dwindle.adapters.journals.jsonl import JsonlJournal, path_of, read_journal
 from dwindle.adapters.workspaces.workspace import GitWorkspace
 from dwindle.kernel import transitions
+from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import Event, Redirected, RunStarted
-from dwindle.kernel.model import Aligned, Plan, Role, RunStatus
+from dwindle.kernel.model import Plan, Role, RunStatus
 from dwindle.ports.store import PlanWriter, StoreFailed
 from dwindle.ports.work import WorkOrder
 from dwindle.ports.workspace import WorkspaceFailed

@@ -15,7 +15,8 @@ from tests.surfaces.command import GRAPH_FILE, PLAIN, Ended, dwindle, git, repos
 from tests.surfaces.on_a_terminal import CTRL_C, CTRL_D, OnATerminal, Played
 
 from dwindle.adapters.disk import DirectoryLock
-from dwindle.kernel.model import Aligned, Control, PlanKind, RunStatus
+from dwindle.kernel.aligned import Aligned
+from dwindle.kernel.model import Control, PlanKind, RunStatus
 from dwindle.surfaces.cli import entry
 from dwindle.surfaces.cli.align import Wish, answer
 from dwindle.surfaces.plan_place import JOURNALS

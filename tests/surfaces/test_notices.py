@@ -10,16 +10,9 @@ from pathlib import Path
 import pytest
 from tests.surfaces.bad_plans import GRAPH, TREE, text
 
+from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.events import Event, RunEnded, RunStarted, Waited
-from dwindle.kernel.model import (
-    Aligned,
-    Answer,
-    Plan,
-    Question,
-    RunStatus,
-    StopCode,
-    Verification,
-)
+from dwindle.kernel.model import Answer, Plan, Question, RunStatus, StopCode, Verification
 from dwindle.surfaces.notices import Budget, Notice, Notices, Occasion
 from dwindle.wiring import load_graph, load_tree
 

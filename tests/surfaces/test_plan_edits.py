@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.kernel.telling import after, redirect, running, with_atoms, with_groups
 
+from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.events import (
     ChangeObjective,
     Edit,
@@ -15,7 +16,6 @@ from dwindle.kernel.events import (
     SetLimit,
 )
 from dwindle.kernel.model import (
-    Aligned,
     Atom,
     AtomId,
     Binding,

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.model import (
-    Aligned,
     Answer,
     Atom,
     AtomId,

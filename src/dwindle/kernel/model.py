@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NewType
 
+from dwindle.kernel.aligned import Aligned
+
 if TYPE_CHECKING:
     from dwindle.kernel.graph import View
     from dwindle.kernel.shape import Shape
@@ -198,23 +200,6 @@ class Spent:
     seconds: float = 0.0
     tokens: int = 0
     usd: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
-    """How many tests a command ran when the person agreed; fewer later on are no pass."""
-
-    command: str
-    ran: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Aligned:
-    """Where the person agreed: the commit, and the files that no worker may touch."""
-
-    commit: str
-    pins: tuple[str, ...] = ()
-    tests: tuple[Counted, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

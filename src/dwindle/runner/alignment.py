@@ -18,9 +18,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, Protocol
 
+from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.base_case import Verdict, checks, items
 from dwindle.kernel.graph import view
-from dwindle.kernel.model import Aligned, BaseCase, CheckType, Objective, Plan, Status
+from dwindle.kernel.model import BaseCase, CheckType, Objective, Plan, Status
 from dwindle.kernel.problem import Problem
 from dwindle.ports.checks import CheckRunner
 from dwindle.ports.store import PlanFile, PlanWriter

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from dwindle.kernel.aligned import Counted
 from dwindle.kernel.base_case import Verdict
-from dwindle.kernel.model import Check, CheckType, Counted, Plan
+from dwindle.kernel.model import Check, CheckType, Plan
 from dwindle.ports.checks import CheckResult, CheckRunner
 
 

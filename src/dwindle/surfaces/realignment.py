@@ -15,9 +15,10 @@ from dwindle import wiring
 from dwindle.adapters.workspaces.checkouts import Checkouts
 from dwindle.adapters.workspaces.message import branch_of
 from dwindle.adapters.workspaces.repository import find
+from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.base_case import Verdict
 from dwindle.kernel.events import Redirected
-from dwindle.kernel.model import Aligned, CorrectionType, Plan
+from dwindle.kernel.model import CorrectionType, Plan
 from dwindle.runner.alignment import Baseline, baseline_of, look_at
 from dwindle.runner.no_fewer import counted, the_most
 from dwindle.runner.redirecting import preview

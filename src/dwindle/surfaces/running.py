@@ -29,6 +29,7 @@ from dwindle.adapters.workspaces.ground import GitGround
 from dwindle.adapters.workspaces.repository import Repository, find
 from dwindle.adapters.workspaces.workspace import GitWorkspace
 from dwindle.kernel.actions import Stop
+from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.events import (
     AtomResolved,
     Event,
@@ -38,15 +39,7 @@ from dwindle.kernel.events import (
     StopRequested,
 )
 from dwindle.kernel.graph import view
-from dwindle.kernel.model import (
-    Aligned,
-    AtomId,
-    Plan,
-    PlanKind,
-    RunStatus,
-    Status,
-    StopCode,
-)
+from dwindle.kernel.model import AtomId, Plan, PlanKind, RunStatus, Status, StopCode
 from dwindle.kernel.problem import Problem
 from dwindle.ports.process import Containment
 from dwindle.ports.workspace import WorkspaceFailed

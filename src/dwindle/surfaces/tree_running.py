@@ -25,9 +25,10 @@ from dwindle.adapters.journals.jsonl import JsonlJournal, path_of
 from dwindle.adapters.workspaces.in_place import GitInPlace
 from dwindle.adapters.workspaces.repository import Repository, find
 from dwindle.adapters.workspaces.standing import dirt_in, run_of
+from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.events import RunStarted
 from dwindle.kernel.exit_codes import EXIT_CODES
-from dwindle.kernel.model import Aligned, PlanKind, StopCode
+from dwindle.kernel.model import PlanKind, StopCode
 from dwindle.ports.agent import Agent
 from dwindle.ports.store import StoreFailed
 from dwindle.ports.workspace import WorkspaceFailed

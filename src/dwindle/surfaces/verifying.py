@@ -20,8 +20,9 @@ from dwindle.adapters.workspaces.checkouts import Checkouts
 from dwindle.adapters.workspaces.furnish import Furnishing
 from dwindle.adapters.workspaces.message import branch_of
 from dwindle.adapters.workspaces.repository import Repository, find
+from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.base_case import is_mechanical
-from dwindle.kernel.model import Aligned, Answer, Check, Plan, PlanKind, Question, Role, Session
+from dwindle.kernel.model import Answer, Check, Plan, PlanKind, Question, Role, Session
 from dwindle.ports.agent import Place
 from dwindle.ports.process import Containment
 from dwindle.ports.work import NoReport, Trouble, VerifierReport

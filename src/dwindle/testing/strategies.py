@@ -12,9 +12,9 @@ from typing import Final
 
 from hypothesis import strategies as st
 
+from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.model import (
     ROOT,
-    Aligned,
     Answer,
     Atom,
     AtomId,

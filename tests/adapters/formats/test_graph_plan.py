@@ -9,9 +9,9 @@ import pytest
 
 from dwindle.adapters.formats.graph_plan import Decoded, GraphWriter, decode
 from dwindle.adapters.formats.graph_wire import State
+from dwindle.kernel.aligned import Aligned, Counted
 from dwindle.kernel.model import (
     ROOT,
-    Aligned,
     Answer,
     Atom,
     AtomId,
@@ -21,7 +21,6 @@ from dwindle.kernel.model import (
     ChecklistItem,
     CheckType,
     Control,
-    Counted,
     Criterion,
     Decomposition,
     Dispatch,

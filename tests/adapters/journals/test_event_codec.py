@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dwindle.adapters.journals.event_codec import EventUnfit, decode, encode
+from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.events import (
     AddAtom,
     AtomResolved,
@@ -27,7 +28,6 @@ from dwindle.kernel.events import (
     Waited,
 )
 from dwindle.kernel.model import (
-    Aligned,
     Answer,
     AtomId,
     BaseCase,

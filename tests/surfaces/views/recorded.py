@@ -12,6 +12,7 @@ from tests.surfaces.command import GRAPH_FILE, write
 from dwindle.adapters.disk import RealDisk
 from dwindle.adapters.formats.graph_writer import GraphWriter
 from dwindle.adapters.journals.jsonl import JsonlJournal
+from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.events import (
     AtomResolved,
     AttemptFailed,
@@ -28,7 +29,6 @@ from dwindle.kernel.events import (
 )
 from dwindle.kernel.model import (
     ROOT,
-    Aligned,
     AtomId,
     Control,
     CorrectionType,

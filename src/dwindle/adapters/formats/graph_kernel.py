@@ -12,6 +12,7 @@ from msgspec import UNSET, structs
 
 from dwindle.adapters.formats import graph_wire as wire
 from dwindle.kernel import model
+from dwindle.kernel.aligned import Aligned, Counted
 from dwindle.kernel.model import ROOT, AtomId, GroupId
 
 EXISTS = "exists:"
@@ -152,10 +153,10 @@ def _control(record: wire.Control) -> model.Control:
         stop_code=record.stop_code,
         aligned=None
         if aligned is None
-        else model.Aligned(
+        else Aligned(
             commit=aligned.commit,
             pins=aligned.pins,
-            tests=tuple(model.Counted(command=t.command, ran=t.ran) for t in aligned.tests),
+            tests=tuple(Counted(command=t.command, ran=t.ran) for t in aligned.tests),
         ),
     )
 

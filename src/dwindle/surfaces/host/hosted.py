@@ -20,10 +20,11 @@ from dwindle.adapters.disk import DirectoryLock, DurableFile, Locked, RealDisk
 from dwindle.adapters.formats import graph_plan
 from dwindle.adapters.workspaces.repository import Repository, find
 from dwindle.kernel.actions import Probe, Verify, Work
+from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.decide import decide
 from dwindle.kernel.events import RunStarted, Waited
 from dwindle.kernel.graph import view
-from dwindle.kernel.model import Aligned, Plan, RunStatus
+from dwindle.kernel.model import Plan, RunStatus
 from dwindle.ports.work import Result, WorkOrder
 from dwindle.runner.hosting import Guests, Host
 from dwindle.runner.judgement import Judge
