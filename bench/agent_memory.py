@@ -84,11 +84,15 @@ async def added(agent: Agent, folder: Path) -> float:
             if not (isinstance(result.report, WorkerReport) and result.report.success):
                 raise SystemExit(f"no report: {result}")
 
-    believed([await sessions.agent_run(ORDER, tree, 0)])
+    believed([await sessions.agent_run(ORDER, tree, sessions.told(ORDER, 0))])
     before = status("VmRSS")
     begin_anew()
     numbers = range(1, AT_ONCE + 1)
-    believed(await asyncio.gather(*(sessions.agent_run(ORDER, tree, n) for n in numbers)))
+    believed(
+        await asyncio.gather(
+            *(sessions.agent_run(ORDER, tree, sessions.told(ORDER, n)) for n in numbers)
+        )
+    )
     return status("VmHWM") - before
 
 

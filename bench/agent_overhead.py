@@ -145,7 +145,7 @@ def overhead(agent: Agent, folder: Path, rounds: int) -> tuple[float, float]:
             began = time.perf_counter()
             bare(command)
             between = time.perf_counter()
-            result = runner.run(sessions.agent_run(ORDER, tree, turn))
+            result = runner.run(sessions.agent_run(ORDER, tree, sessions.told(ORDER, turn)))
             ended = time.perf_counter()
             if not (isinstance(result.report, WorkerReport) and result.report.success):
                 raise SystemExit(f"no report: {result}")

@@ -44,7 +44,8 @@ def judge(
     rules: Rules | None = None,
     began_ns: int | None = None,
 ) -> Evidence:
-    work = Work(tree=tree, change=Change(paths=changed), began_ns=began_ns)
+    began = None if began_ns is None else lambda: began_ns
+    work = Work(tree=tree, change=Change(paths=changed), began_ns=began)
     return asyncio.run(judge_work(atom(check), report, work, CHECKS, rules or Rules()))
 
 

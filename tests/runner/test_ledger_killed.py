@@ -55,13 +55,15 @@ def test_kill_9_at_any_moment_loses_nothing_that_was_acknowledged(tmp_path: Path
     chance = random.Random(1)  # noqa: S311 - no secret
     acknowledged = 0
     lives = []
-    for _ in range(20):
+    for number in range(20):
         with recording(tmp_path) as child:
             found = int(line_from(child).removeprefix("found "))
             assert acknowledged <= found <= acknowledged + 1
+            # Every other one gets as far as its first event, however busy the machine is.
+            first = int(line_from(child)) if number % 2 else found
             sleep(chance.uniform(0, 0.05))
             child.kill()
-            acknowledged = max(found, acknowledged_by(child))
+            acknowledged = max(first, acknowledged_by(child))
             lives.append(acknowledged - found)
     events = journalled(tmp_path)
     assert len(events) in (acknowledged, acknowledged + 1)

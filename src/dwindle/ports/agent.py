@@ -7,7 +7,7 @@ as it comes, and reads in the end how it ended and what is in the outbox. Everyt
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -26,6 +26,12 @@ class Place:
     workspace: Path
     outbox: Path
     """A folder of the session's own, outside of the workspace: order, prompt and report."""
+    words: bytes | None = field(default=None, repr=False, compare=False)
+    """What is in the file of the prompt, where whoever wrote it has it at hand."""
+
+    def prompted(self) -> bytes:
+        """The prompt itself."""
+        return self.prompt.read_bytes() if self.words is None else self.words
 
     @property
     def order(self) -> Path:

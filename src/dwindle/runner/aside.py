@@ -23,7 +23,8 @@ class Aside:
         Raises what the work raises.
         """
         loop = asyncio.get_running_loop()
-        over: asyncio.Future[BaseException | None] = loop.create_future()
+        over: list[BaseException | None] = []
+        waiting = loop.create_future()
 
         def run() -> None:
             problem: BaseException | None = None
@@ -31,16 +32,22 @@ class Aside:
                 work()
             except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
                 problem = error
-            loop.call_soon_threadsafe(over.set_result, problem)
+            loop.call_soon_threadsafe(ended, problem)
+
+        def ended(problem: BaseException | None) -> None:
+            over.append(problem)
+            if not waiting.done():
+                waiting.set_result(None)
 
         _thread().put(run)
         cancelled: asyncio.CancelledError | None = None
-        while not over.done():
+        while not over:
             try:
-                await asyncio.shield(over)
+                await waiting
             except asyncio.CancelledError as error:
                 cancelled = error
-        if (problem := over.result()) is not None:
+                waiting = loop.create_future()
+        if (problem := over[0]) is not None:
             raise problem
         return cancelled
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from dwindle.kernel.actions import Probe, Work
@@ -43,6 +44,7 @@ from dwindle.runner.judgement import bounded
 from dwindle.runner.orders import order_for
 from dwindle.runner.patience import Wait, together
 from dwindle.runner.sessions import Sessions
+from dwindle.runner.told import Told
 
 T = TypeVar("T")
 
@@ -50,16 +52,24 @@ T = TypeVar("T")
 async def whole(work: Coroutine[None, None, T]) -> T:
     """Do it to its end, whoever cancels meanwhile; the cancellation is passed on afterwards."""
     task = asyncio.ensure_future(work)
+    loop = asyncio.get_running_loop()
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
+        over = loop.create_future()
+        task.add_done_callback(partial(_tell, over))
         try:
-            await asyncio.wait((task,))
+            await over
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
         task.exception()  # seen, and of no interest any more
         raise cancelled
     return task.result()
+
+
+def _tell(over: asyncio.Future[None], _: object) -> None:
+    if not over.done():
+        over.set_result(None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,15 +100,26 @@ class Crew:
         self._integrating = asyncio.Lock()
         self._leasing = asyncio.Lock()
         self._findings: dict[AtomId, str] = {}
+        self._prepared: dict[int, tuple[WorkOrder, Told]] = {}
+        """By nonce, until it starts."""
         self.news: asyncio.Queue[News] = asyncio.Queue()
 
     # --- for the loop ----------------------------------------------------------------------------
 
-    def start(self, plan: Plan, action: Work | Probe) -> None:
+    def prepare(self, plan: Plan, action: Work | Probe) -> Callable[[], None]:
+        session = plan.sessions[action.atom]
         findings = self._findings.get(action.atom, "")
-        order = order_for(plan, action, plan.sessions[action.atom], findings=findings)
-        session = self._work if isinstance(action, Work) else self._look
-        self._run(action.atom, session(order, plan))
+        order = order_for(plan, action, session, findings=findings)
+        told = self._sessions.told(order, plan.control.iteration)
+        self._prepared[session.nonce] = order, told
+        return told.write
+
+    def start(self, plan: Plan, action: Work | Probe) -> None:
+        order, told = self._prepared.pop(plan.sessions[action.atom].nonce)
+        if isinstance(action, Work):
+            self._run(action.atom, self._work(order, told, plan.control.iteration))
+        else:
+            self._run(action.atom, self._look(order, told))
 
     def verify(self, plan: Plan, after: int) -> None:
         self._run(ROOT, self._verified(plan, after))
@@ -169,24 +190,24 @@ class Crew:
         await self.news.put(News(event=event, may_be_refused=may_be_refused, done=done))
         return await done
 
-    async def _work(self, order: WorkOrder, plan: Plan) -> None:
+    async def _work(self, order: WorkOrder, told: Told, iteration: int) -> None:
         lease: Lease | None = None
         integrated = False
         try:
             lease = await self._leased(order)
-            result = await self._sessions.agent_run(order, lease.path, plan.control.iteration)
-            integrated = await self._concluded(order, lease, result, plan.control.iteration)
+            result = await self._sessions.agent_run(order, lease.path, told)
+            integrated = await self._concluded(order, lease, result, iteration)
         except WorkspaceFailed as failure:
             await self._without_workspace(order, failure)
         finally:
             if lease is not None:
                 await whole(self._put_away(order, lease, integrated=integrated))
 
-    async def _look(self, order: WorkOrder, plan: Plan) -> None:
+    async def _look(self, order: WorkOrder, told: Told) -> None:
         lease: Lease | None = None
         try:
             lease = await self._leased(order)
-            result = await self._sessions.agent_run(order, lease.path, plan.control.iteration)
+            result = await self._sessions.agent_run(order, lease.path, told)
             await self._found(order, result)
         except WorkspaceFailed as failure:
             await self._without_workspace(order, failure)

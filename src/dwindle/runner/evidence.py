@@ -69,7 +69,7 @@ class Work:
 
     tree: Path
     change: Change
-    began_ns: int | None = None
+    began_ns: Callable[[], int] | None = None
     """The file system's time when it began; without it no artifact is known to be new."""
 
 
@@ -193,6 +193,6 @@ async def _is_new(path: str, work: Work, is_ignored: IsIgnored | None) -> bool:
     if is_ignored is None or work.began_ns is None or not await is_ignored(path):
         return False
     try:
-        return os.lstat(work.tree / path).st_ctime_ns >= work.began_ns
+        return os.lstat(work.tree / path).st_ctime_ns >= work.began_ns()
     except OSError:
         return False

@@ -94,6 +94,10 @@ class Guests:
     plan: Callable[[], Plan]
     news: asyncio.Queue[News] = field(default_factory=asyncio.Queue)
 
+    def prepare(self, plan: Plan, action: Work | Probe) -> Callable[[], None]:  # noqa: ARG002
+        """Nothing: it is told elsewhere."""
+        return lambda: None
+
     def start(self, plan: Plan, action: Work | Probe) -> None:
         """Whoever asked for it is told, and starts it."""
 

@@ -38,6 +38,7 @@ class IterationLog:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         self.write("tree.before.json", before)
+        self.executor.touch()  # there also if nothing is said
 
     def write(self, name: str, content: bytes) -> None:
         (self.folder / name).write_bytes(content)

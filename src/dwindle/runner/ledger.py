@@ -25,7 +25,7 @@ one that a person edited meanwhile is not mistaken for ours.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -198,13 +198,22 @@ class Ledger:
             raise
         self._committed()
 
-    async def commit_aside(self, aside: Aside) -> None:
-        """The same, and others go on meanwhile; nobody may use the ledger but for its plan."""
+    async def commit_aside(self, aside: Aside, then: Sequence[Callable[[], None]] = ()) -> None:
+        """The same, and others go on meanwhile; nobody may use the ledger but for its plan.
+
+        What is to be done `then` is done in the same go, and raises nothing.
+        """
         if not self._noted:
             return
         noted, self._noted = self._noted, []
+
+        def append() -> None:
+            self._journal.append(*noted)
+            for work in then:
+                work()
+
         try:
-            cancelled = await aside.done(lambda: self._journal.append(*noted))
+            cancelled = await aside.done(append)
         except BaseException:
             self._plan = self._durable
             raise

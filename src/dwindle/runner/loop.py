@@ -16,10 +16,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 from dwindle.kernel import branches
 from dwindle.kernel.actions import (
@@ -66,6 +65,7 @@ from dwindle.ports.workspace import Workspace, WorkspaceFailed
 from dwindle.runner.aside import Aside
 from dwindle.runner.crew import News
 from dwindle.runner.garbage import rarely_collected
+from dwindle.runner.hands import Hands
 from dwindle.runner.ledger import Ledger
 from dwindle.runner.meter import Meter
 from dwindle.runner.redirecting import redirect
@@ -78,21 +78,6 @@ LONGEST_WAIT = 60.0
 
 Watcher = Callable[[Plan, Event], None]
 """Told after every event: what happened, and the plan after it."""
-
-
-class Hands(Protocol):
-    """Who starts and ends sessions for a loop: its own crew, or somebody it only keeps books for.
-
-    `news` is where what they come to is heard of.
-    """
-
-    @property
-    def news(self) -> asyncio.Queue[News]: ...
-    def start(self, plan: Plan, action: Work | Probe) -> None: ...
-    def verify(self, plan: Plan, after: int) -> None: ...
-    def check_early(self, plan: Plan) -> bool: ...
-    async def end(self, atoms: Iterable[AtomId]) -> None: ...
-    async def end_all(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +118,8 @@ class Loop:
         self._meter = meter or Meter()
         self._last = clock.monotonic() - idle
         self._owed: list[Callable[[], None]] = []
+        self._beside: list[Callable[[], None]] = []
+        """What may be done by another thread, once what was noted is safe."""
         self.asked = crew.news
 
     @property
@@ -238,6 +225,7 @@ class Loop:
             case Work() | Probe():
                 role = Role.WORKER if isinstance(action, Work) else Role.PROBE
                 self._record(SessionStarted(atom=action.atom, role=role))
+                self._beside.append(self._crew.prepare(self.plan, action))
                 self._owed.append(partial(self._crew.start, self.plan, action))
             case Verify():
                 self._record(SessionStarted(atom=ROOT, role=Role.VERIFIER))
@@ -382,6 +370,9 @@ class Loop:
         """Make everything noted safe, then do what had to wait for that."""
         self._look_at_file()
         self._ledger.commit()
+        beside, self._beside = self._beside, []
+        for work in beside:
+            work()
         self._pay()
 
     async def _settle_aside(self) -> None:
@@ -390,7 +381,8 @@ class Loop:
             self._settle()
             return
         self._look_at_file()
-        await self._ledger.commit_aside(self._aside)
+        beside, self._beside = self._beside, []
+        await self._ledger.commit_aside(self._aside, beside)
         self._pay()
 
     def _pay(self) -> None:

@@ -38,7 +38,7 @@ class Outboxes:
     def handed_out(self, tree: Path, order: bytes, prompt: bytes) -> Place:
         """A place to work in `tree`, with these two in its outbox and no report."""
         while self._idle:
-            place = Place(workspace=tree, outbox=self._idle.pop())
+            place = Place(workspace=tree, outbox=self._idle.pop(), words=prompt)
             try:
                 _fill(place, order, prompt)
             except OSError:  # somebody saw to it that we cannot write there
@@ -46,7 +46,7 @@ class Outboxes:
             else:
                 return place
         self._made += 1
-        place = Place(workspace=tree, outbox=self._folder / str(self._made))
+        place = Place(workspace=tree, outbox=self._folder / str(self._made), words=prompt)
         _remove(place.outbox)  # of a runner that was killed
         place.outbox.mkdir(parents=True)
         _fill(place, order, prompt)

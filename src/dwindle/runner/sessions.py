@@ -18,7 +18,7 @@ from pathlib import Path
 from dwindle.kernel.changed import replace
 from dwindle.kernel.events import NO_USAGE, Event, Usage
 from dwindle.kernel.model import ROOT, AtomId, Check, Plan, Role
-from dwindle.ports.agent import ORDER, PROMPT, REPORT, Agent
+from dwindle.ports.agent import ORDER, REPORT, Agent
 from dwindle.ports.checks import CheckRunner
 from dwindle.ports.clock import Clock
 from dwindle.ports.process import Containment
@@ -31,11 +31,11 @@ from dwindle.runner.evidence import Work as Left
 from dwindle.runner.judgement import Judge
 from dwindle.runner.meter import Meter
 from dwindle.runner.no_fewer import no_fewer
-from dwindle.runner.orders import order_json, order_to_judge
-from dwindle.runner.outboxes import Outboxes, write
+from dwindle.runner.orders import order_to_judge
+from dwindle.runner.outboxes import Outboxes
 from dwindle.runner.patience import Wait, patient, together
-from dwindle.runner.prompt import prompt_for
 from dwindle.runner.steering import steering_of
+from dwindle.runner.told import Told
 from dwindle.runner.verification import Jury, Round, verify
 
 
@@ -66,20 +66,20 @@ class Sessions:
     contained: Contained | None = None
     """What the certificate says of the containment; if None, what kind it is and no more."""
 
-    async def agent_run(
-        self, order: WorkOrder, tree: Path, iteration: int, name: str = ""
-    ) -> Result:
-        """One agent on one order, in one tree; `name` where the order's own would not be unique.
+    def told(self, order: WorkOrder, iteration: int, name: str = "") -> Told:
+        """What a session on this order hears; `name` where the order's own is not unique."""
+        return Told(order, self.logs / f"{iteration:04}/{name or _name(order)}")
+
+    async def agent_run(self, order: WorkOrder, tree: Path, told: Told) -> Result:
+        """One agent on one order, in one tree.
 
         Whoever is turned away for a while waits and begins again, in the same tree.
         """
-        folder = self.logs / f"{iteration:04}/{name or _name(order)}"
-        told, prompt = order_json(order), prompt_for(order).encode()
-        _logged(folder, told, prompt)
+        told.kept()
         tries = itertools.count(1)
 
         async def session() -> Result:
-            return await self._session(order, tree, (told, prompt), folder, next(tries))
+            return await self._session(order, tree, told, next(tries))
 
         def held_up(wait: Wait | None) -> None:
             if wait is not None:
@@ -87,11 +87,9 @@ class Sessions:
 
         return await patient(session, self.seconds_left, held_up)
 
-    async def _session(
-        self, order: WorkOrder, tree: Path, handed: tuple[bytes, bytes], folder: Path, number: int
-    ) -> Result:
+    async def _session(self, order: WorkOrder, tree: Path, told: Told, number: int) -> Result:
         agent = self.agents[order.role]
-        place = self.outboxes.handed_out(tree, *handed)
+        place = self.outboxes.handed_out(tree, told.order, told.prompt)
         session = agent.session(order, place)
         command = session.command
         more = self.writable if order.role is Role.WORKER else ()
@@ -99,23 +97,26 @@ class Sessions:
             command,
             writable=(*command.writable, *more),
             hidden=(*command.hidden, *self.hidden),
-            log=folder / ("session.log" if number == 1 else f"session.{number}.log"),
+            log=told.folder / ("session.log" if number == 1 else f"session.{number}.log"),
         )
         try:
             running = self.containment.run(command, watch=session.watch)
             _, result = await self.meter.read(order.nonce, session, running)
             return result
         finally:
-            self.outboxes.taken_back(place, f"{folder}/{REPORT}", command)
+            self.outboxes.taken_back(place, f"{told.folder}/{REPORT}", command)
 
     async def evidence_of(
         self, plan: Plan, order: WorkOrder, iteration: int, lease: Lease, report: WorkerReport
     ) -> tuple[Evidence, Usage]:
         """Does the claim hold, and what did a verifier cost who had to be asked?"""
-        told = f"{self.logs}/{iteration:04}/{_name(order)}/{ORDER}"
         change = await self.workspace.change(lease)
-        # The order was written when the session began, by the clock that stamps its files.
-        work = Left(tree=lease.path, change=change, began_ns=os.lstat(told).st_ctime_ns)
+
+        def began() -> int:
+            # The order was written when the session began, by the clock that stamps its files.
+            return os.lstat(f"{self.logs}/{iteration:04}/{_name(order)}/{ORDER}").st_ctime_ns
+
+        work = Left(tree=lease.path, change=change, began_ns=began)
         spent: list[Usage] = []
         aligned = plan.control.aligned  # a redirect may have pinned other files since the run began
         rules = replace(
@@ -176,7 +177,8 @@ class Sessions:
             item = check.value or "quality"
             order = order_to_judge(plan, session, check, item=item, atom=atom)
             name = f"{atom or 'verification'}.{session.number}.verifier.{len(spent) + 1}"
-            result = await self.agent_run(order, tree, plan.control.iteration, name)
+            told = self.told(order, plan.control.iteration, name)
+            result = await self.agent_run(order, tree, told)
             spent.append(result.usage)
             if isinstance(result.report, (VerifierReport, NoReport)):
                 return result.report
@@ -195,13 +197,3 @@ def _name(order: WorkOrder) -> str:
 
 def _sum(spent: Sequence[Usage]) -> Usage:
     return functools.reduce(together, spent, NO_USAGE)
-
-
-def _logged(folder: Path, order: bytes, prompt: bytes) -> None:
-    name = str(folder)
-    try:
-        os.mkdir(name)  # noqa: PTH102 - cheap
-    except OSError:  # the first of its iteration, or there already
-        folder.mkdir(parents=True, exist_ok=True)
-    write(f"{name}/{ORDER}", order, new=True)
-    write(f"{name}/{PROMPT}", prompt, new=True)

@@ -168,6 +168,7 @@ async def iterated(bench: Bench, task: Task, plan: Plan, seen: Mapping[str, None
     left = bench.seconds - ended.seconds
     if left <= 0:
         return replace(came, timed_out=True, crash="no time was left for the guard")
+    task.log.guard.touch()  # there also if nothing is said
     checked = await bench.guard.run(left, task.log.guard)
     verdict = guards.verdict(checked)
     bench.ours.put_back(task.log.folder)

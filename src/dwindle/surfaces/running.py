@@ -80,8 +80,17 @@ class NotReady(Exception):
 
 
 class SystemClock:
+    def __init__(self) -> None:
+        self._second = -1
+        self._said = ""
+
     def now(self) -> str:
-        return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        """To the second: within one, what was said is said again."""
+        second = int(time.time())
+        if second != self._second:
+            self._second = second
+            self._said = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return self._said
 
     def monotonic(self) -> float:
         return time.monotonic()

@@ -13,7 +13,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -113,12 +112,13 @@ class MemoryWorkspace:
 
     async def release(self, lease: Lease) -> None:
         held = self._of(lease)
-        files = _read(lease.path)
+        odd: list[str] = []
+        files = _read(lease.path, odd)
         base = self.commits[held.base].files
         if not held.saved and files != base:
             self._keep(f"refs/dwindle/attempts/unclaimed/{held.session}", files)
         del self._held[lease.path]
-        if files == base and lease.path.is_dir() and _is_plain(lease.path, files):
+        if files == base and not odd:
             self._idle.append((lease.path, held.base))
         else:
             _remove(lease.path)
@@ -201,34 +201,34 @@ class MemoryWorkspace:
 # --- files ---------------------------------------------------------------------------------------
 
 
-def _read(top: Path) -> dict[str, bytes]:
-    """Every regular file, in order; a link counts as a file that says where it leads."""
+def _read(top: Path, odd: list[str] | None = None) -> dict[str, bytes]:
+    """Every regular file, in order; a link counts as a file that says where it leads.
+
+    `odd` is told of whatever else there is than plain files and the folders that they need.
+    """
     files: dict[str, bytes] = {}
-    _read_into(files, str(top), "")
-    return dict(sorted(files.items()))
+    _read_into(files, [] if odd is None else odd, str(top), "")
+    return dict(sorted(files.items())) if len(files) > 1 else files
 
 
-def _read_into(files: dict[str, bytes], folder: str, prefix: str) -> None:
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_symlink():
-                files[prefix + entry.name] = os.fsencode(os.readlink(entry.path))  # noqa: PTH115
-            elif entry.is_dir():
-                _read_into(files, entry.path, f"{prefix}{entry.name}/")
-            elif entry.is_file():
-                files[prefix + entry.name] = Path(entry.path).read_bytes()
-
-
-def _is_plain(top: Path, files: Files) -> bool:
-    """Whether nothing but these files and the folders that they need is there."""
-    needed = {parent for name in files for parent in (top / name).parents}
-    for folder, folders, names in os.walk(top):
-        here = Path(folder)
-        if any(here / name not in needed for name in folders):
-            return False
-        if any((here / name).is_symlink() or not (here / name).is_file() for name in names):
-            return False
-    return True
+def _read_into(files: dict[str, bytes], odd: list[str], folder: str, prefix: str) -> None:
+    before = len(files)
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    odd.append(entry.path)
+                    files[prefix + entry.name] = os.fsencode(os.readlink(entry.path))  # noqa: PTH115
+                elif entry.is_dir():
+                    _read_into(files, odd, entry.path, f"{prefix}{entry.name}/")
+                elif entry.is_file():
+                    files[prefix + entry.name] = Path(entry.path).read_bytes()
+                else:
+                    odd.append(entry.path)
+    except OSError:
+        odd.append(folder)
+    if prefix and len(files) == before:
+        odd.append(folder)
 
 
 def _become(top: Path, before: Files, after: Files) -> None:

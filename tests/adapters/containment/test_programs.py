@@ -123,7 +123,8 @@ def test_a_log_that_cannot_be_written_is_an_error(
 ) -> None:
     log = tmp_path / "gone" / "session.log"
     ended = run(any_containment, shell("echo began >&2", log=log))
-    assert ended == Ended(error=f"the log cannot be written: {log}: No such file or directory")
+    said = f"the log cannot be written: {log}: No such file or directory"
+    assert (ended.exit_code, ended.error) == (0, said)
 
 
 @pytest.mark.parametrize("name", ["subreaper", "bare"])
@@ -280,6 +281,20 @@ def test_the_log_has_both_streams_in_order(
     script = "echo one; sleep 0.1; echo two >&2; sleep 0.1; echo three"
     run(any_containment, shell(script, log=log))
     assert log.read_text() == "one\ntwo\nthree\n"
+
+
+def test_a_program_that_says_nothing_leaves_no_log(
+    any_containment: DescribedContainment, tmp_path: Path
+) -> None:
+    ended = run(any_containment, shell("true", log=tmp_path / "session.log"))
+    assert (ended.is_clean, list(tmp_path.iterdir())) == (True, [])
+
+
+def test_more_than_a_pipe_holds_is_read_from_the_first_moment_on(tmp_path: Path) -> None:
+    log = tmp_path / "session.log"
+    size = 1_000_000
+    ended = run(Bare(), shell(f"head -c {size} /dev/zero", log=log, output_bytes=4 * size))
+    assert (ended.exit_code, ended.stdout.size, log.stat().st_size) == (0, size, size)
 
 
 def test_the_log_can_be_followed(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ class ClaudeSession:
         return Command(
             argv=(*program.argv, *_options(agent, self._allowed, self._order)),
             cwd=place.workspace,
-            stdin=_as_text(place.prompt.read_bytes()),
+            stdin=_as_text(place.prompted()),
             environment={
                 **agent.variables(self._order.role),
                 "DWINDLE_ORDER": str(place.order),

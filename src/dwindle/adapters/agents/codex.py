@@ -174,7 +174,7 @@ class CodexSession:
         return Command(
             argv=(*agent.located.argv, *self._options(works=works), "-"),
             cwd=place.workspace,
-            stdin=place.prompt.read_bytes(),
+            stdin=place.prompted(),
             environment={
                 **_variables(agent),
                 **agent.environment,

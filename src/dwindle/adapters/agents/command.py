@@ -13,7 +13,6 @@ import shutil
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from io import FileIO
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +21,7 @@ from dwindle.adapters.agents.report_file import NoFile, left_at
 from dwindle.adapters.agents.secrets_in_text import Secrets
 from dwindle.adapters.agents.strict_json import MAX_BYTES, last_object
 from dwindle.kernel.model import Role
-from dwindle.ports.agent import ORDER, PROMPT, REPORT, Place
+from dwindle.ports.agent import ORDER, REPORT, Place
 from dwindle.ports.process import Captured, Command, Ended, secret_names
 from dwindle.ports.work import NoReport, Order, Result, Trouble, WorkerReport
 
@@ -42,6 +41,12 @@ class CommandAgent:
     """Exit codes that mean something else than a failed attempt."""
     readable: tuple[Path, ...] = ()
     """What it needs to see besides; files that its command names in full are seen anyway."""
+    secrets: Secrets = field(init=False, repr=False, compare=False)
+    """What was let through to it under a name that says so."""
+
+    def __post_init__(self) -> None:
+        found = Secrets(self.environment, secret=secret_names(self.environment))
+        object.__setattr__(self, "secrets", found)
 
     def session(self, order: Order, place: Place) -> CommandSession:
         return CommandSession(agent=self, order=order, place=place)
@@ -52,7 +57,7 @@ class CommandAgent:
         return Command(
             argv=self.argv,
             cwd=place.workspace,
-            stdin=_content(f"{place.outbox}/{PROMPT}"),
+            stdin=place.prompted(),
             environment={
                 **self.environment,
                 "DWINDLE_ORDER": f"{place.outbox}/{ORDER}",
@@ -65,11 +70,6 @@ class CommandAgent:
             network=self.network,
             secrets=self.secrets.of_command(),
         )
-
-    @property
-    def secrets(self) -> Secrets:
-        """What was let through to it under a name that says so."""
-        return Secrets(self.environment, secret=secret_names(self.environment))
 
     def conclude(self, order: Order, place: Place, ended: Ended) -> Result:
         decoded = _decoded(order, place.report, ended.stdout, self.secrets)
@@ -120,12 +120,6 @@ class CommandSession:
 
     def conclude(self, ended: Ended) -> Result:
         return self.agent.conclude(self.order, self.place, ended)
-
-
-def _content(path: str) -> bytes:
-    """Of a file of ours; cheaply, since it is done for every session."""
-    with FileIO(path) as file:
-        return file.readall()
 
 
 def _decoded(order: Order, path: Path, stdout: Captured, secrets: Secrets) -> Decoded:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LONGEST_LINE = 1 << 20
 """A longer line is handed on in pieces, so that a line cannot hold all memory either."""
 
+_LOG = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+
 TAIL_SECONDS = 0.5
 """How far the tail in a log file may be behind."""
 
@@ -111,15 +113,18 @@ class Lines:
 class Log:
     """Both streams in one file, in the order in which they came.
 
-    The head is written at once. The tail keeps moving, so it is written over itself every half
-    second while more comes, and once more at the end: a runner that is killed leaves a log which
-    is at most that much behind. A disk that says no ends the log, not the session.
+    A program that says nothing leaves none: to make a file costs as much as the rest of a short
+    session. The head is written at once. The tail keeps moving, so it is written over itself every
+    half second while more comes, and once more at the end: a runner that is killed leaves a log
+    which is at most that much behind. A disk that says no ends the log, not the session.
     """
 
     def __init__(self, path: Path, limit: int, loop: asyncio.AbstractEventLoop) -> None:
-        self._fd: int | None = os.open(
-            path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666
-        )
+        self._path: Path | None = path
+        """Where it will be, until it is there or cannot be."""
+        self._fd: int | None = None
+        self.problem: OSError | None = None
+        """Why there is none, though something was said."""
         self._kept = HeadAndTail(limit)
         self._head_size = 0
         self._loop = loop
@@ -137,9 +142,7 @@ class Log:
         if self._due is not None:
             self._due.cancel()
             self._write_tail()
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
+        self._end()
 
     def _write_tail(self) -> None:
         self._due = None
@@ -149,6 +152,9 @@ class Log:
         self._write(gap + kept.tail, self._head_size)
 
     def _write(self, data: bytes, offset: int) -> None:
+        if self._path is not None:
+            self._begin(self._path)
+            self._path = None
         if self._fd is None:
             return
         try:
@@ -156,6 +162,16 @@ class Log:
                 done = os.pwrite(self._fd, data, offset)
                 data, offset = data[done:], offset + done
         except OSError:
+            self._end()
+
+    def _begin(self, path: Path) -> None:
+        try:
+            self._fd = os.open(path, _LOG, 0o666)
+        except OSError as problem:
+            self.problem = problem
+
+    def _end(self) -> None:
+        if self._fd is not None:
             with suppress(OSError):
                 os.close(self._fd)
             self._fd = None
@@ -206,6 +222,11 @@ class Output:
 
     def end(self) -> str | None:
         return None if self._lines is None else self._lines.end()
+
+    @property
+    def problem(self) -> OSError | None:
+        """Why what it said could not be logged."""
+        return None if self._log is None else self._log.problem
 
     def unwatch(self) -> None:
         """Whoever watched has said what there was to say."""

@@ -20,6 +20,9 @@ from dwindle.ports.process import Command
 CHUNK = 1 << 16
 """What a pipe holds; and no stream keeps the others waiting for longer than this takes."""
 
+MOMENT_SECONDS = 0.004
+"""For which nobody listens to a program that was just started."""
+
 STDERR = 2
 AFTERMATH = 64
 """Chunks read at most after the end, should somebody go on writing who got away."""
@@ -30,15 +33,19 @@ class Descriptors:
 
     To have the loop watch each by itself would cost more than all the rest that is done to run a
     program. Where there is no epoll, it has to.
+
+    And to watch the output of a program that is over at once costs more than to read it then. So a
+    program has a moment to itself before anybody listens; what it says meanwhile waits in the pipe.
     """
 
-    __slots__ = ("__weakref__", "_calls", "_poll")
+    __slots__ = ("__weakref__", "_calls", "_poll", "_soon")
 
     _of: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, Descriptors]] = WeakKeyDictionary()
 
     def __init__(self) -> None:
         self._calls: dict[int, Callable[[], object]] = {}
         self._poll = select.epoll() if hasattr(select, "epoll") else None
+        self._soon: list[Reader] = []
 
     @classmethod
     def of(cls, loop: asyncio.AbstractEventLoop) -> Descriptors:
@@ -64,6 +71,17 @@ class Descriptors:
         except BaseException:
             del self._calls[fd]
             raise
+
+    def add_soon(self, reader: Reader) -> None:
+        """Have it listen, unless its program is over by then."""
+        if not self._soon:
+            asyncio.get_running_loop().call_later(MOMENT_SECONDS, self._listen)
+        self._soon.append(reader)
+
+    def _listen(self) -> None:
+        waiting, self._soon = self._soon, []
+        for reader in waiting:
+            reader.listen()
 
     def remove(self, fd: int) -> None:
         """Before it is closed; as often as one likes."""

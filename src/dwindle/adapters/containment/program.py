@@ -58,16 +58,13 @@ async def run_program(command: Command, watch: Watch | None, tether: Tether) -> 
     with closing(tether):
         if not command.argv:
             return Ended(error="there is no program to run")
-        try:
-            output = Output(
-                limit=command.output_bytes,
-                log=command.log,
-                watch=watch,
-                loop=loop,
-                secrets=command.secrets,
-            )
-        except OSError as problem:
-            return Ended(error=f"the log cannot be written: {_sentence(problem)}")
+        output = Output(
+            limit=command.output_bytes,
+            log=command.log,
+            watch=watch,
+            loop=loop,
+            secrets=command.secrets,
+        )
         with closing(output):
             began = time.monotonic()
             try:
@@ -127,7 +124,10 @@ class _Program:
 
     def _begin(self) -> None:
         for reader in self._readers:
-            reader.listen()
+            if self._launch.gated:
+                reader.listen()
+            else:
+                self._descriptors.add_soon(reader)
         self._start = start_elsewhere(
             self._command, self._launch, self._theirs, self._on_begun, self._on_refused
         )
@@ -313,6 +313,8 @@ class _Program:
         if self._exited.done():
             fate = self._tether.fate(self._returncode, stderr, began=self._is_open)
         error = self._said or fate.error
+        if self._output.problem is not None:
+            error = error or f"the log cannot be written: {_sentence(self._output.problem)}"
         if self._survivors:
             error = error or "some of its processes were killed but did not end"
         return Ended(
