@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import re
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,8 +22,56 @@ from dwindle.ports.process import Command, Ended
 pytestmark = pytest.mark.skipif(not starter.is_possible(), reason="needs glibc 2.34")
 
 
+@pytest.fixture(autouse=True, params=["on the spot", "in a thread"])
+def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where programs are started, however busy the machine is."""
+    until = math.inf if request.param == "in a thread" else -math.inf
+    monkeypatch.setattr(starter, "_BUSY", starter.Busy(until=until))
+    monkeypatch.setattr(starter, "LONG_SECONDS", math.inf)
+    return str(request.param)
+
+
 def shell(script: str) -> Command:
     return Command(argv=("/bin/sh", "-c", script), cwd=Path("/"))
+
+
+@contextmanager
+def a_pipe() -> Iterator[int]:
+    """The end that is written to."""
+    read, write = os.pipe()
+    try:
+        yield write
+    finally:
+        os.close(read)
+        os.close(write)
+
+
+def true(output: int) -> Wanted:
+    return Wanted(
+        program="/bin/true",
+        argv=("true",),
+        environment=(),
+        folder="/",
+        stdin=None,
+        stdout=output,
+        stderr=output,
+    )
+
+
+def started_by() -> str:
+    """The name of the thread that heard of a new process."""
+    names: list[str] = []
+    over = threading.Event()
+
+    def begun(pid: int) -> None:
+        names.append(threading.current_thread().name.partition("-")[0])
+        os.waitpid(pid, 0)
+        over.set()
+
+    with a_pipe() as write:
+        Start(true(write), begun, lambda _: None)
+        assert over.wait(20)
+    return names[0]
 
 
 def said(script: str) -> list[str]:
@@ -97,21 +148,20 @@ def test_what_cannot_be_looked_after_is_heard_of() -> None:
         heard.append(f"refused: {why}")
         over.set()
 
-    read, write = os.pipe()
-    wanted = Wanted(
-        program="/bin/true",
-        argv=("true",),
-        environment=(),
-        folder="/",
-        stdin=None,
-        stdout=write,
-        stderr=write,
-    )
-    try:
-        start = Start(wanted, begun, refused)
+    with a_pipe() as write:
+        start = Start(true(write), begun, refused)
         assert over.wait(20)
-    finally:
-        os.close(read)
-        os.close(write)
     assert heard == ["process True", "refused: no room"]
     assert start is not None
+
+
+def test_threads_start_programs_for_a_while_after_one_took_long(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if place == "in a thread":
+        assert [started_by(), started_by()] == ["starter", "starter"]
+        return
+    assert [started_by(), started_by()] == ["MainThread", "MainThread"]
+    monkeypatch.setattr(starter, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(starter, "BUSY_SECONDS", 60.0)
+    assert [started_by(), started_by(), started_by()] == ["MainThread", "starter", "starter"]

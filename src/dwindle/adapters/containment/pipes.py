@@ -169,7 +169,7 @@ def start_elsewhere(
     begun: Callable[[int], None],
     refused: Callable[[OSError | ValueError | None], None],
 ) -> Start | None:
-    """Have a program started in another thread; None if that cannot be done, or is not right."""
+    """Have a program started without `subprocess`; None if that cannot be done, or is not right."""
     if launch.tied or launch.inherited or not starter.is_possible():
         return None
     program = program_at(launch.argv[0], launch.environment.get("PATH"))

@@ -8,7 +8,7 @@ started for every check, so what it costs counts.
 
 Processes that are tied to us are started from the thread that runs the event loop. That has to be
 the main thread: the kernel sends the signal for a dead parent when the *thread* that forked ends.
-Others are started elsewhere, while the loop goes on: see `starter.py`.
+Others may be started elsewhere, while the loop goes on: see `starter.py`.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class _Program:
         self._pidfd = when_gone(self._loop, self._descriptors, pid, self._on_exit)
 
     def _on_refused(self, problem: OSError | ValueError | None) -> None:
-        """In another thread."""
+        """Perhaps in another thread."""
         with suppress(RuntimeError):  # the loop is closed: nobody waits for it any more
             self._loop.call_soon_threadsafe(self._begin_again, problem)
 

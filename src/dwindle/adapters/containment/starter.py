@@ -6,6 +6,10 @@ than all else that is done to run a short program; and `subprocess` keeps the in
 meanwhile, so that nothing else goes on. Here `posix_spawn` of the C library is called without the
 lock, in threads that do nothing else.
 
+On an idle machine it is the other way round: to wake a thread, and to get the lock back from it,
+costs more than to stand still. So programs are started on the spot until one takes long to begin;
+then threads start them for a while.
+
 Not for a program that is tied to its starter: the kernel ends those with the *thread* that started
 them. Not where the library is another, or older. And a start that fails is left to `subprocess`,
 which knows what to say about it: see `program.py`.
@@ -18,6 +22,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -26,6 +31,11 @@ from typing import Any
 
 THREADS = 4
 """More starts than this at a time wait for each other."""
+
+LONG_SECONDS = 0.001
+"""A start that takes this long shows that the machine is busy."""
+BUSY_SECONDS = 0.5
+"""For which it is taken to be."""
 
 _SET_DEFAULT, _SET_SESSION = 0x04, 0x80
 _SHORT = 4000
@@ -48,10 +58,20 @@ class Wanted:
     stderr: int
 
 
+@dataclass(slots=True)
+class Busy:
+    """Whether it is better to have threads start programs."""
+
+    until: float = 0.0
+
+
+_BUSY = Busy()
+
+
 class Start:
     """A start under way; `begun` hears the number of the process, and `refused` that there is none.
 
-    Both are called in another thread. Of what `begun` raises, `refused` hears too.
+    Both may be called in another thread. Of what `begun` raises, `refused` hears too.
     """
 
     __slots__ = ("_arguments", "_begun", "_refused", "is_over")
@@ -70,10 +90,17 @@ class Start:
         """Nothing comes of it any more that has not been called."""
         # The library is not Python's own: whoever audits hears of it from us.
         sys.audit("os.posix_spawn", wanted.program, wanted.argv, wanted.environment)
-        _threads().put(self)
+        began = time.monotonic()
+        if began < _BUSY.until:
+            _threads().put(self)
+            return
+        self.run()
+        ended = time.monotonic()
+        if ended - began > LONG_SECONDS:
+            _BUSY.until = ended + BUSY_SECONDS
 
     def run(self) -> None:
-        """In one of the threads."""
+        """Here, or in one of the threads."""
         library, number = _library(), ctypes.c_int()
         try:
             if library.spawn(ctypes.byref(number), *self._arguments):
