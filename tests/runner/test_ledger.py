@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.runner.story import (
@@ -24,7 +25,7 @@ from dwindle.adapters.formats.graph_plan import GraphWriter, decode
 from dwindle.adapters.journals.jsonl import JsonlJournal
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import SessionStarted
-from dwindle.kernel.model import AtomId, Role
+from dwindle.kernel.model import AtomId, Plan, Role
 from dwindle.kernel.transitions import apply
 from dwindle.ports.store import StoreFailed
 from dwindle.runner.aside import Aside
@@ -300,6 +301,48 @@ def test_a_file_ahead_of_its_journal_is_refused() -> None:
     with pytest.raises(OutOfStep) as refusal:
         Ledger.recover(PLANS[3], store)
     assert (refusal.value.revision, refusal.value.expected) == (3, 2)
+
+
+def left_at_rest(*, paused: bool = False) -> tuple[Plan, Store]:
+    """A run that nobody holds, with a real plan file."""
+    control = replace(PLANS[3].control, redirect_requested=paused)
+    plan = replace(PLANS[3], control=control)
+    writer = GraphWriter(b"A body.\n")
+    content = writer.encode(plan)
+    disk = FakeDisk({**stopped_after(3).image(), PLAN_PATH: content})
+    journal = JsonlJournal(disk, JOURNALS, "01RUN")
+    journal.expect((digest(content),))
+    return plan, Store(journal=journal, file=DurableFile(disk, PLAN_PATH), writer=writer)
+
+
+@pytest.mark.parametrize(
+    ("paused", "asked"),
+    [
+        (False, {"stop_requested": True, "stop_reason": "enough"}),
+        (False, {"stop_requested": True}),
+        (False, {"redirect_requested": True}),
+        (True, {"stop_requested": True}),
+    ],
+)
+def test_what_the_file_asked_for_while_nobody_looked_is_dropped(
+    paused: bool, asked: dict[str, Any]
+) -> None:
+    plan, store = left_at_rest(paused=paused)
+    edited = replace(plan, control=replace(plan.control, **asked))
+    store.file.replace(store.writer.encode(edited))
+    ledger = Ledger.recover(edited, store)
+    ledger.close()
+    assert (ledger.plan, store.file.read()) == (plan, store.writer.encode(plan))
+
+
+@pytest.mark.parametrize("flags", [{}, {"stop_requested": True}, {"redirect_requested": True}])
+def test_more_than_a_flag_is_an_edit(flags: dict[str, Any]) -> None:
+    plan, store = left_at_rest()
+    objective = replace(plan.objective, goal="another")
+    edited = replace(plan, objective=objective, control=replace(plan.control, **flags))
+    store.file.replace(store.writer.encode(edited))
+    with pytest.raises(EditedByHand):
+        Ledger.recover(edited, store)
 
 
 def test_an_event_that_the_kernel_refuses_on_replay_is_named() -> None:

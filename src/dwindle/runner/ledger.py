@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from dwindle.kernel import transitions
+from dwindle.kernel.changed import replace
 from dwindle.kernel.events import Event
 from dwindle.kernel.model import Plan
 from dwindle.ports.store import Journal, PlanFile, PlanWriter, StoreFailed
@@ -81,6 +82,18 @@ def refold(plan: Plan, events: Iterable[Event], apply: Apply) -> Plan:
     return plan
 
 
+def _unasked(plan: Plan, store: Store) -> Plan:
+    """The plan without what the flags in the file ask for; raises EditedByHand if there is more."""
+    versions, asked = store.journal.versions, plan.control
+    # A run that came to rest while it was paused has set the other flag itself.
+    for paused in (False, True) if asked.stop_requested else (False,):
+        control = replace(asked, stop_requested=False, stop_reason=None, redirect_requested=paused)
+        before = replace(plan, control=control)
+        if before != plan and digest(store.writer.encode(before)) in versions:
+            return before
+    raise EditedByHand(digest(store.file.read()), versions)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
     """Where a run is kept."""
@@ -127,18 +140,23 @@ class Ledger:
         apply: Apply = transitions.apply,
         clock: Callable[[], float] = time.monotonic,
     ) -> Ledger:
-        """Go on after a stop or a crash. `plan` is what the file was just decoded to."""
+        """Go on after a stop or a crash. `plan` is what the file was just decoded to.
+
+        What other tools asked for in the file while nobody looked is dropped: whoever takes the
+        plan up wants something else by now.
+        """
         journal = store.journal
         revision = plan.control.revision
         if revision > journal.last:  # the journal was cut, or put back: it comes first, always
             raise OutOfStep(revision=revision, expected=journal.last)
         found = digest(store.file.read())
-        if found not in journal.versions:
-            raise EditedByHand(found, journal.versions)
+        asked = found not in journal.versions
+        if asked:
+            plan = _unasked(plan, store)
         current = refold(plan, journal.events(revision), apply)
         ledger = cls(current, store, apply=apply, clock=clock)
         ledger._run_on_file = plan.control.run_id
-        ledger._dirty = revision != journal.last
+        ledger._dirty = asked or revision != journal.last
         ledger._saved = plan
         return ledger
 
