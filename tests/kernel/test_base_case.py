@@ -12,6 +12,7 @@ from dwindle.kernel.base_case import (
     any_of,
     base_case_problems,
     checks,
+    is_mechanical,
     items,
     verdict,
 )
@@ -83,6 +84,22 @@ def test_one_of_two_ways_is_enough() -> None:
     assert verdict(either, lambda check: FAILED if check is DOCS else PASSED) is PASSED
 
 
+def test_of_two_ways_that_both_failed_nothing_is_left() -> None:
+    either = BaseCase(checklist=(NESTED.checklist[1],))
+    assert verdict(either, lambda _: FAILED) is FAILED
+
+
+def test_one_check_that_needs_a_judge_is_enough_to_need_one() -> None:
+    judged = named(Check(type=CheckType.ASSERTION, value="it feels fast"))
+    assert is_mechanical(NESTED)
+    machines = [
+        kind for kind in CheckType if is_mechanical(BaseCase(check=Check(type=kind, value="v")))
+    ]
+    assert machines == ["command", "file", "not_command", "not_file"]
+    assert not is_mechanical(BaseCase(checklist=(*NESTED.checklist, judged)))
+    assert not is_mechanical(BaseCase(check=judged.check))
+
+
 def test_every_check_is_listed_with_its_path() -> None:
     assert list(checks(items(NESTED))) == [
         ((0,), "make test", TESTS),
@@ -128,6 +145,9 @@ def test_an_item_has_a_name_exactly_one_form_and_a_sound_check() -> None:
                 item="two", check=TESTS, group=(ChecklistItem(item="below"), named(DOCS))
             ),
             ChecklistItem(
+                item="all three", check=TESTS, group=(named(DOCS),), any_of=(named(DOCS),)
+            ),
+            ChecklistItem(
                 item="way",
                 any_of=(named(DOCS), ChecklistItem(item="bad", check=Check(type=CheckType.FILE))),
             ),
@@ -139,8 +159,9 @@ def test_an_item_has_a_name_exactly_one_form_and_a_sound_check() -> None:
         Problem(where=(*WHERE, 1), what="'nothing' has nothing to check", hint=hint),
         Problem(where=(*WHERE, 2), what="'two' has check and group", hint=hint),
         Problem(where=(*WHERE, 2, "group", 0), what="'below' has nothing to check", hint=hint),
+        Problem(where=(*WHERE, 3), what="'all three' has check and group and any_of", hint=hint),
         Problem(
-            where=(*WHERE, 3, "any_of", 1, "check", "value"),
+            where=(*WHERE, 4, "any_of", 1, "check", "value"),
             what="a file check needs a value",
             hint="the command, path or condition to check",
         ),
@@ -171,6 +192,14 @@ CHECK = ("objective", "base_case")
         ),
         (
             Check(type=CheckType.QUALITY, pass_threshold=3),
+            Problem(
+                where=CHECK,
+                what="a quality check needs either a rubric or criteria",
+                hint="give exactly one of the two",
+            ),
+        ),
+        (
+            Check(type=CheckType.QUALITY, criteria=" ", pass_threshold=3),
             Problem(
                 where=CHECK,
                 what="a quality check needs either a rubric or criteria",
@@ -235,4 +264,11 @@ def test_a_threshold_off_the_scale_is_refused(threshold: float | None) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in CheckType if kind is not CheckType.QUALITY])
 def test_any_check_may_have_a_control_and_a_timeout(kind: CheckType) -> None:
     check = Check(type=kind, value="x", control="y", timeout_seconds=1)
+    assert base_case_problems(BaseCase(check=check)) == ()
+
+
+@pytest.mark.parametrize("weights", [(1,), (0.5,), (0, 0.25), (3, 0, 2)])
+def test_weights_count_among_each_other(weights: tuple[float, ...]) -> None:
+    rubric = tuple(Criterion(criterion="kind", weight=w) for w in weights)
+    check = Check(type=CheckType.QUALITY, rubric=rubric, pass_threshold=3)
     assert base_case_problems(BaseCase(check=check)) == ()

@@ -28,5 +28,10 @@ def test_what_was_known_of_the_old_record_is_not_taken_over() -> None:
 
 
 def test_a_field_that_is_not_there_is_refused() -> None:
-    with pytest.raises(TypeError, match="Limits has no max_luck"):
-        changed.replace(Limits(), max_luck=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^Limits has no max_luck, max_fun$"):
+        changed.replace(Limits(), max_luck=1, max_fun=2)  # type: ignore[call-arg]
+
+
+def test_what_is_worked_out_cannot_be_handed_in() -> None:
+    with pytest.raises(TypeError, match=r"^Plan has no view_cache$"):
+        changed.replace(PLAN, view_cache=None)

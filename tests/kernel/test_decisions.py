@@ -80,6 +80,13 @@ def test_every_stop_code_has_an_exit_code_of_its_own() -> None:
     assert EXIT_CODES[StopCode.COMPLETED] == 0
 
 
+def test_a_completed_run_is_completed_whatever_else_its_file_says() -> None:
+    plan = replace(running("A1"), control=Control(status=RunStatus.COMPLETED))
+    reason = "the run is completed"
+    stop = Stop(code=StopCode.COMPLETED, reason=reason)
+    assert decide(plan) == Decision(plan=plan, stop=stop, because=reason)
+
+
 @pytest.mark.parametrize("early", [False, True])
 def test_a_wave_waits_for_the_whole_batch(early: bool) -> None:
     """A1 is done and A3 is ready, but A2 of the same batch still runs; nothing is checked early."""

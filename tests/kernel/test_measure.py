@@ -22,7 +22,7 @@ from dwindle.kernel.measure import (
     session_bound,
     spare_fuel,
 )
-from dwindle.kernel.model import AtomId, Dispatch, Plan, RunStatus, Spent, Status
+from dwindle.kernel.model import AtomId, Dispatch, Plan, PlanKind, RunStatus, Spent, Status
 
 A1, A2 = AtomId("A1"), AtomId("A2")
 DONE = {"status": Status.RESOLVED, "attempts": 1}
@@ -81,6 +81,20 @@ def test_the_gauge_is_a_weighted_sum() -> None:
     assert gauge(started_one) == gauge(plan) - 2 + 1
 
 
+def test_one_attempt_each_makes_for_the_smallest_weights() -> None:
+    plan = running("A1", **{**SMALL, "max_attempts": 1, "max_verifications": 3})
+    backjump = 3 * 6 + 1
+    redirect = 8 * 3 + backjump + 2 * 3 + 2 * 3 + 3
+    assert gauge(plan) == redirect + 2 * 3 + 2 * 3 + 7 * 2 + backjump + 2 * 2 + 2 + 1
+
+
+def test_agents_may_give_a_node_of_a_tree_ten_attempts() -> None:
+    plan = replace(running("A1", **SMALL), kind=PlanKind.TREE)
+    backjump = 3 * 24 + 1
+    redirect = 26 * 3 + backjump + 2 * 2 + 2 * 3 + 3
+    assert gauge(plan) == redirect + 2 * 3 + 2 * 2 + 25 * 2 + backjump + 2 * 3 + 2 + 1
+
+
 def test_an_atom_with_more_attempts_of_its_own_makes_every_weight_bigger() -> None:
     plan = with_atoms(running("A1", **SMALL), A1={"max_attempts": 4})
     backjump = 3 * 12 + 1
@@ -108,6 +122,24 @@ def test_an_atom_with_more_attempts_of_its_own_makes_every_weight_bigger() -> No
         (
             with_atoms(running("A3<-G1 G1{A1|A2}", **{**SMALL, "max_atoms": 0}), A1=DONE),
             (2 + 3) + 2 + 3 + (1 + 1 + 2 - 1) + 1,
+        ),
+        # three backjumps at most, and the third finds nothing left to refill
+        (
+            running(
+                "G1{A1|A2?|A3?}",
+                **{**SMALL, "max_probes": 0, "max_forgiven": 0, "max_backjumps": 5},
+            ),
+            1 + 2 * 2 + 2 + (2 * 2 + 2 * 1 + 0),
+        ),
+        # inner atoms are never worked on, and no choice under a failed one is turned back to
+        (
+            with_groups(
+                running(
+                    "A5[A6] G1{A1[G2{A3|A4}]|A2}", **{**SMALL, "max_atoms": 0, "max_forgiven": 0}
+                ),
+                G1={"failed": (A1,), "selected": A2},
+            ),
+            (3 + 2) + 2,
         ),
         # a choice that has failed is gone for good, and there is nothing to turn back to
         (
@@ -146,3 +178,4 @@ def test_combinations_are_counted_by_failed_choices() -> None:
     plan = running("G1{A1|A2} G2{A3|A4|A5}")
     assert combinations_tried(plan) == 1
     assert combinations_tried(with_groups(plan, G1={"failed": (A1,)})) == 2
+    assert combinations_tried(with_groups(plan, G1={"failed": (A1, A2)})) == 2

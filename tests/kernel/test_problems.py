@@ -103,6 +103,14 @@ def test_a_sound_plan_has_no_problems() -> None:
             ),
         ),
         (
+            limited(max_cost_usd=float("inf")),
+            Problem(
+                where=(*LIMIT, "max_cost_usd"),
+                what="max_cost_usd is inf, which would mean nothing",
+                hint="give more than 0, or leave it out",
+            ),
+        ),
+        (
             limited(max_stall_count=2),
             Problem(
                 where=(*LIMIT, "max_stall_count"),
@@ -181,6 +189,30 @@ def test_a_sound_plan_has_no_problems() -> None:
             ),
         ),
         (
+            replace(PLAIN, spent=Spent(created=2, redirects=21)),
+            Problem(
+                where=(*LIMIT, "max_redirects"),
+                what="max_redirects is 20, less than what is spent already",
+                hint="raise it by 1 or more",
+            ),
+        ),
+        (
+            replace(PLAIN, spent=Spent(created=2, verifications=4)),
+            Problem(
+                where=(*LIMIT, "max_verifications"),
+                what="max_verifications is 3, less than what is spent already",
+                hint="raise it by 1 or more",
+            ),
+        ),
+        (
+            replace(PLAIN, spent=Spent(created=2, backjumps=4)),
+            Problem(
+                where=(*LIMIT, "max_backjumps"),
+                what="max_backjumps is 3, less than what is spent already",
+                hint="raise it by 1 or more",
+            ),
+        ),
+        (
             running("G1{A1|A2?|A3?}", max_atoms=1),
             Problem(
                 where=(*LIMIT, "max_atoms"),
@@ -200,6 +232,15 @@ def test_a_sound_plan_has_no_problems() -> None:
 )
 def test_a_plan_with_one_problem(plan: Plan, problem: Problem) -> None:
     assert validate(plan) == (problem,)
+
+
+def test_what_is_used_up_to_the_last_is_no_problem() -> None:
+    assert validate(limited(early_verify=True)) == ()
+    assert validate(limited(max_cost_usd=0.01)) == ()
+    judged = replace(PLAIN.objective, base_case=BaseCase(check=JUDGED))
+    assert validate(replace(PLAIN, objective=judged)) == ()
+    used_up = Spent(created=7, redirects=20, forgiven=50, verifications=3, backjumps=3)
+    assert validate(replace(PLAIN, spent=used_up)) == ()
 
 
 @pytest.mark.parametrize("name", COUNTED_LIMITS)

@@ -8,6 +8,7 @@ import pytest
 from tests.kernel.telling import running, with_atoms, with_groups
 
 from dwindle.kernel.model import (
+    ROOT,
     Atom,
     AtomId,
     Binding,
@@ -52,7 +53,7 @@ def test_an_id_that_may_become_a_folder(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "A" * 65, "_a", ".a", "-a", "a b", "a/b", "a..b", "a.lock", "ä", "a\n", "A²"]
+    "name", ["", "A" * 65, "_a", ".a", "-a", "a b", "a/b", "a..b", "a.lock", "ä", "a\n", "A²", "a?"]
 )
 def test_an_id_that_may_not(name: str) -> None:
     assert not is_valid_id(name)
@@ -61,6 +62,7 @@ def test_an_id_that_may_not(name: str) -> None:
 def test_sound_plans_have_no_problems() -> None:
     for text in ("A1", "A1[A2 A3<-A2]<-A4 A4", "A3<-A2 G1{A1|A2?}", "A1[G1~{A2[A3]|A4}] A5<-A1"):
         assert structure_problems(running(text)) == ()
+    assert structure_problems(with_atoms(GROUP, A3={"max_attempts": 1})) == ()
 
 
 @pytest.mark.parametrize(
@@ -271,6 +273,14 @@ def test_sound_plans_have_no_problems() -> None:
             ),
         ),
         (
+            replace(GROUP, sessions={ROOT: Session(nonce=1, number=1, role=Role.VERIFIER)}),
+            Problem(
+                where=("control", "in_flight"),
+                what="the session of the verification starts after the last record",
+                hint="its nonce is the number of a journal record",
+            ),
+        ),
+        (
             decomposed(decomposed(running("A1 A2 A3"), "A1", "A2"), "A2", "A1"),
             Problem(
                 where=("decompositions",),
@@ -295,6 +305,14 @@ def test_sound_plans_have_no_problems() -> None:
             ),
         ),
         (
+            running("A1<-A3,A2 A2<-A1 A3"),  # A3 is no part of it
+            Problem(
+                where=("atoms", 0, "depends_on"),
+                what="waiting in a circle: A1 -> A2 -> A1",
+                hint="counting what parents and children wait for; remove one of the dependencies",
+            ),
+        ),
+        (
             running("A1[A2<-A1]"),
             Problem(
                 where=("atoms", 1, "depends_on"),
@@ -307,6 +325,14 @@ def test_sound_plans_have_no_problems() -> None:
             Problem(
                 where=("atoms", 0, "depends_on"),
                 what="waiting in a circle: A1 -> A3 -> A4 -> A1",
+                hint="counting what parents and children wait for; remove one of the dependencies",
+            ),
+        ),
+        (
+            running("A1<-G1 G1{A2<-A3|A4} A3<-G1"),
+            Problem(
+                where=("atoms", 0, "depends_on"),
+                what="waiting in a circle: G1 -> A2 -> A3 -> G1",
                 hint="counting what parents and children wait for; remove one of the dependencies",
             ),
         ),

@@ -8,7 +8,7 @@ slots. Type checkers see the one of the library, and check what it is given.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -18,31 +18,27 @@ if TYPE_CHECKING:
 else:
 
     def replace(record: Any, /, **changes: Any) -> Any:
-        copy, slots = _copying(type(record))
-        new = copy(record)
-        try:
-            for name, value in changes.items():
-                slots[name](new, value)
-        except KeyError as unknown:
-            raise TypeError(f"{type(record).__name__} has no {unknown.args[0]}") from None
+        kind = type(record)
+        new = object.__new__(kind)
+        for name, put in _given(kind):
+            put(new, changes.pop(name) if name in changes else getattr(record, name))
+        for put, default in _worked_out(kind):
+            put(new, default)
+        if changes:
+            raise TypeError(f"{kind.__name__} has no {', '.join(changes)}")
         return new
 
 
-@cache
-def _copying(
-    kind: type[Any],
-) -> tuple[Callable[[Any], Any], Mapping[str, Callable[[object, object], None]]]:
-    """How to copy such a record, and the slot of each field that is handed in.
+Put = Callable[[object, object], None]
 
-    The copying is written out, a line for each field, as the library does for `__init__`. What was
-    worked out for the old record is dropped: such a field begins with its first value.
-    """
-    slots = {f.name: getattr(kind, f.name).__set__ for f in fields(kind)}
-    known: dict[str, Any] = {"new": object.__new__, "kind": kind}
-    lines = ["def copy(old):", " made = new(kind)"]
-    for f in fields(kind):
-        known[f"put_{f.name}"] = slots[f.name]
-        known[f"first_{f.name}"] = f.default
-        lines.append(f" put_{f.name}(made, {f'old.{f.name}' if f.init else f'first_{f.name}'})")
-    exec("\n".join((*lines, " return made")), known)  # noqa: S102 - names of our own fields
-    return known["copy"], {f.name: slots[f.name] for f in fields(kind) if f.init}
+
+@cache
+def _given(kind: type[Any]) -> tuple[tuple[str, Put], ...]:
+    """Name and slot of each field that is handed in."""
+    return tuple((f.name, getattr(kind, f.name).__set__) for f in fields(kind) if f.init)
+
+
+@cache
+def _worked_out(kind: type[Any]) -> tuple[tuple[Put, object], ...]:
+    """Slot and first value of each field that is not: what was known of the old one is dropped."""
+    return tuple((getattr(kind, f.name).__set__, f.default) for f in fields(kind) if not f.init)

@@ -289,17 +289,17 @@ def _cycle_problems(plan: Plan, shape: Shape) -> Iterator[Problem]:
 def _circle(shape: Shape, stuck: Mapping[str, None]) -> tuple[str, ...]:
     """One circle among the stuck nodes: from a node to something that it waits for."""
 
-    def waits_for(node: str) -> str | None:
+    def waits_for(node: str) -> str:
         for above in chain(shape, node):
             for target in shape.needs.get(above, ()):
                 if target in stuck:
                     return target
-        return next((k for k in shape.kids.get(node, ()) if k in stuck and waits_for(k)), None)
+        return next(k for k in shape.kids[node] if k in stuck)
 
-    node = next((n for n in stuck if shape.needs.get(n) and waits_for(n)), next(iter(stuck)))
+    node = next(n for n in stuck if shape.needs.get(n))
     path: dict[str, None] = {}
     while node not in path:
         path[node] = None
-        node = waits_for(node) or next((k for k in shape.kids.get(node, ()) if k in stuck), node)
+        node = waits_for(node)
     walked = list(path)
     return tuple(walked[walked.index(node) :])
