@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import shlex
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,8 +25,9 @@ from dwindle.kernel.events import (
 )
 from dwindle.kernel.model import CorrectionType, PlanKind
 from dwindle.runner import control
-from dwindle.runner.control import GONE, SOCKETS, Control, Line
+from dwindle.runner.control import GONE, Control, Line
 from dwindle.runner.crew import News
+from dwindle.runner.sockets import SOCKETS
 
 
 async def told(
@@ -160,3 +165,60 @@ def test_a_path_longer_than_a_socket_may_have(tmp_path: Path) -> None:
     line = event_codec.encode(StopRequested(reason="enough"))
     said, _ = asyncio.run(told(folder, lambda: spoken(folder, line)))
     assert said == {"ok": True, "why": ""}
+
+
+# --- who is not let in ---------------------------------------------------------------------------
+
+ASKS = """
+import socket, sys
+there = socket.socket(socket.AF_UNIX)
+there.connect(sys.argv[1])
+there.sendall(b'{"kind":"StopRequested","reason":"I want it"}\\n')
+print(there.recv(1000).decode(), end="")
+"""
+IN_A_NAMESPACE = ("unshare", "--user", "--map-current-user", "--pid", "--fork")
+
+
+@pytest.mark.parametrize(("before", "is_heard"), [((), True), (IN_A_NAMESPACE, False)])
+def test_a_process_of_ours_in_a_namespace_of_its_own_is_not_heard(
+    tmp_path: Path,
+    before: tuple[str, ...],
+    is_heard: bool,
+    require_tool: Callable[[str], Path],
+) -> None:
+    """Only what is contained is: a program that tells people things may well ask."""
+    require_tool("unshare")
+    words = (*before, sys.executable, "-c", ASKS, str(tmp_path / SOCKETS[PlanKind.GRAPH]))
+
+    def speak() -> object:
+        done = subprocess.run(words, capture_output=True, check=True, timeout=20)
+        return json.loads(done.stdout)
+
+    said, heard = asyncio.run(told(tmp_path, speak))
+    refused = {"ok": False, "why": "nobody may ask from inside of a sandbox"}
+    assert said == ({"ok": True, "why": ""} if is_heard else refused)
+    assert heard == ([StopRequested(reason="I want it")] if is_heard else [])
+
+
+def test_whoever_is_in_another_namespace_and_not_ours_is_heard(
+    tmp_path: Path, require_tool: Callable[[str], Path]
+) -> None:
+    """As a person in a container, whose work is run from outside of it."""
+    require_tool("setsid")
+    require_tool("unshare")
+    path = str(tmp_path / SOCKETS[PlanKind.GRAPH])
+    answer = tmp_path / "answer"
+    # The shell ends, so whoever asks is nobody's child any more.
+    inner = shlex.join([*IN_A_NAMESPACE, sys.executable, "-c", ASKS, path])
+    script = f"setsid sh -c {shlex.quote(f'sleep 0.2; {inner} > {answer}')} &"
+
+    def speak() -> object:
+        subprocess.run(("sh", "-c", script), check=True, timeout=20)
+        end = time.monotonic() + 20
+        while not (answer.exists() and answer.read_text().endswith("\n")):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        return json.loads(answer.read_text())
+
+    said, heard = asyncio.run(told(tmp_path, speak))
+    assert (said, heard) == ({"ok": True, "why": ""}, [StopRequested(reason="I want it")])

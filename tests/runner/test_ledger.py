@@ -303,9 +303,9 @@ def test_a_file_ahead_of_its_journal_is_refused() -> None:
     assert (refusal.value.revision, refusal.value.expected) == (3, 2)
 
 
-def left_at_rest(*, paused: bool = False) -> tuple[Plan, Store]:
+def left_at_rest(*, paused: bool = False, why: str | None = None) -> tuple[Plan, Store]:
     """A run that nobody holds, with a real plan file."""
-    control = replace(PLANS[3].control, redirect_requested=paused)
+    control = replace(PLANS[3].control, redirect_requested=paused, stop_reason=why)
     plan = replace(PLANS[3], control=control)
     writer = GraphWriter(b"A body.\n")
     content = writer.encode(plan)
@@ -316,21 +316,24 @@ def left_at_rest(*, paused: bool = False) -> tuple[Plan, Store]:
 
 
 @pytest.mark.parametrize(
-    ("paused", "asked"),
+    ("left", "asked"),
     [
-        (False, {"stop_requested": True, "stop_reason": "enough"}),
-        (False, {"stop_requested": True}),
-        (False, {"redirect_requested": True}),
-        (True, {"stop_requested": True}),
+        ({}, {"stop_requested": True, "stop_reason": "enough"}),
+        ({}, {"stop_requested": True}),
+        ({}, {"redirect_requested": True}),
+        ({"paused": True}, {"stop_requested": True}),
+        ({"why": "nothing is left to try"}, {"stop_requested": True}),
     ],
 )
 def test_what_the_file_asked_for_while_nobody_looked_is_dropped(
-    paused: bool, asked: dict[str, Any]
+    left: dict[str, Any], asked: dict[str, Any]
 ) -> None:
-    plan, store = left_at_rest(paused=paused)
+    plan, store = left_at_rest(**left)
     edited = replace(plan, control=replace(plan.control, **asked))
     store.file.replace(store.writer.encode(edited))
     ledger = Ledger.recover(edited, store)
+    assert (ledger.plan, store.file.read()) == (plan, store.writer.encode(plan))
+    assert ledger.is_ours(store.file.read())
     ledger.close()
     assert (ledger.plan, store.file.read()) == (plan, store.writer.encode(plan))
 

@@ -33,7 +33,18 @@ from dwindle.kernel.events import (
     SetLimit,
     StopRequested,
 )
-from dwindle.kernel.model import Atom, AtomId, Binding, CorrectionType, Plan, Role, Status, StopCode
+from dwindle.kernel.model import (
+    Atom,
+    AtomId,
+    Binding,
+    CorrectionType,
+    GroupId,
+    OrGroup,
+    Plan,
+    Role,
+    Status,
+    StopCode,
+)
 from dwindle.ports.workspace import WorkspaceFailed
 from dwindle.runner.aside import Aside
 from dwindle.runner.crew import Crew, News
@@ -41,6 +52,7 @@ from dwindle.runner.evidence import Rules
 from dwindle.runner.ledger import Ledger, Store, digest
 from dwindle.runner.loop import Halted, Loop
 from dwindle.runner.outboxes import Outboxes
+from dwindle.runner.replay import replayed
 from dwindle.runner.sessions import Sessions
 from dwindle.runner.watching import FileWatch
 from dwindle.surfaces.running import SystemClock
@@ -63,7 +75,12 @@ class Stubborn(MemoryWorkspace):
 class Rig:
     """A run with agents that sleep, in a folder."""
 
-    def __init__(self, root: Path, plan: Plan = FIRST_PLAN) -> None:
+    def __init__(
+        self,
+        root: Path,
+        plan: Plan = FIRST_PLAN,
+        workspace_of: type[MemoryWorkspace] = Stubborn,
+    ) -> None:
         self.path = root / "plan.md"
         writer = GraphWriter(BODY)
         self.path.write_bytes(writer.encode(plan))
@@ -74,7 +91,7 @@ class Rig:
         )
         self.ledger = Ledger(plan, Store(journal=journal, file=file, writer=writer))
         containment = BareProcess()
-        workspace = Stubborn(folder=root)
+        workspace = workspace_of(folder=root)
         clock = SystemClock()
         sessions = Sessions(
             workspace=workspace,
@@ -159,6 +176,39 @@ def test_a_flag_in_the_file_is_heard_before_the_file_is_written_over(tmp_path: P
     assert halted.stop == Stop(
         code=StopCode.STOPPED_BY_USER, reason="stop_requested was set in the plan file"
     )
+
+
+def test_what_was_decided_is_done_before_a_flag_in_the_file_is_heard(tmp_path: Path) -> None:
+    """The flag is found on the way to another choice, which was to be taken before it was set."""
+    first, second, way = AtomId("A1"), AtomId("A2"), GroupId("way")
+    plan = replace(
+        FIRST_PLAN,
+        atoms={
+            first: Atom(id=first, description="one way", or_group=way, attempts=3, max_attempts=3),
+            second: Atom(id=second, description="another", or_group=way),
+        },
+        groups={way: OrGroup(id=way, choices=(first, second), selected=first)},
+        spent=replace(FIRST_PLAN.spent, created=2),
+    )
+
+    async def story() -> list[Event]:
+        rig = Rig(tmp_path, plan, MemoryWorkspace)
+        text = rig.path.read_text("utf-8")
+        rig.path.write_text(text.replace("stop_requested: false", "stop_requested: true"), "utf-8")
+        async with asyncio.timeout(PATIENCE):
+            await rig.loop.run()
+        return rig.told
+
+    happened = asyncio.run(story())
+    assert [type(event).__name__ for event in happened] == [
+        "RunStarted",
+        "ChoiceFailed",
+        "SessionStarted",
+        "StopRequested",
+        "SessionInterrupted",
+        "RunEnded",
+    ]
+    assert len(list(replayed(plan, enumerate(happened, 1)))) == len(happened)
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

@@ -17,15 +17,14 @@ import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import Event, Redirected, RedirectRequested, StopRequested
 from dwindle.kernel.model import PlanKind
 from dwindle.runner.crew import News
+from dwindle.runner.sockets import SOCKETS, is_contained
 
-SOCKETS: Final = {PlanKind.GRAPH: "control.sock", PlanKind.TREE: "tree.sock"}
-"""Both plans of a repository may be run at the same time."""
 LONGEST = 1 << 26
 """Bytes of a line: room for a whole plan, rewritten."""
 
@@ -37,6 +36,7 @@ MAY_BE_ASKED = (StopRequested, Redirected, RedirectRequested)
 PATIENCE = 10.0
 """Seconds that a run waits, paused, for a person who has gone."""
 GONE = "the person who wanted to redirect is gone; `dwindle redirect` takes it up"
+NOBODY = {"ok": False, "why": "nobody may ask from inside of a sandbox"}
 
 
 class Pause:
@@ -59,19 +59,31 @@ class Control:
         kind: PlanKind = PlanKind.GRAPH,
     ) -> None:
         self._folder = folder
+        self._kind = kind
         self._name = SOCKETS[kind]
         self._asked = asked
         self._decode = decode
         self._pause = pause or Pause()
         self._server: asyncio.Server | None = None
+        self.problem: OSError | None = None
+        """Why nobody can be heard."""
 
     async def __aenter__(self) -> Self:
+        """A graph can be asked by its file as well; whoever runs a tree has to be heard."""
+        try:
+            await self._listen()
+        except OSError as problem:
+            if self._kind is PlanKind.TREE:
+                raise
+            self.problem = problem
+        return self
+
+    async def _listen(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._clear()
         with _short_path(self._folder, self._name) as path:
             self._server = await asyncio.start_unix_server(self._answer, path, limit=LONGEST)
         (self._folder / self._name).chmod(0o600)
-        return self
 
     async def __aexit__(
         self,
@@ -81,7 +93,7 @@ class Control:
     ) -> None:
         if self._server is not None:
             self._server.close()
-        self._clear()
+            self._clear()
 
     def _clear(self) -> None:
         """Remove our socket, or the one that a killed runner left."""
@@ -90,9 +102,10 @@ class Control:
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One person: a request a line, until they hang up. Whoever pauses must come back."""
         me = object()
+        is_person = not is_contained(writer.get_extra_info("socket"))
         try:
             while line := await reader.readline():
-                said = await self._taken(line, me)
+                said = await self._taken(line, me) if is_person else NOBODY
                 writer.write((json.dumps(said) + "\n").encode())
                 await writer.drain()
         except (OSError, ValueError):

@@ -85,12 +85,16 @@ def refold(plan: Plan, events: Iterable[Event], apply: Apply) -> Plan:
 def _unasked(plan: Plan, store: Store) -> Plan:
     """The plan without what the flags in the file ask for; raises EditedByHand if there is more."""
     versions, asked = store.journal.versions, plan.control
-    # A run that came to rest while it was paused has set the other flag itself.
+    # A run that came to rest while it was paused has set the other flag itself, and one that has
+    # ended has said why.
     for paused in (False, True) if asked.stop_requested else (False,):
-        control = replace(asked, stop_requested=False, stop_reason=None, redirect_requested=paused)
-        before = replace(plan, control=control)
-        if before != plan and digest(store.writer.encode(before)) in versions:
-            return before
+        for reason in dict.fromkeys((None, asked.stop_reason)):
+            control = replace(
+                asked, stop_requested=False, stop_reason=reason, redirect_requested=paused
+            )
+            before = replace(plan, control=control)
+            if before != plan and digest(store.writer.encode(before)) in versions:
+                return before
     raise EditedByHand(digest(store.file.read()), versions)
 
 
@@ -156,8 +160,10 @@ class Ledger:
         current = refold(plan, journal.events(revision), apply)
         ledger = cls(current, store, apply=apply, clock=clock)
         ledger._run_on_file = plan.control.run_id
-        ledger._dirty = asked or revision != journal.last
+        ledger._dirty = revision != journal.last
         ledger._saved = plan
+        if asked:  # at once, or whoever watches the file would take it for tampering
+            ledger.put_back()
         return ledger
 
     @property

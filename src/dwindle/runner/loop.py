@@ -304,11 +304,14 @@ class Loop:
             self._record(Waited())
 
     def _look_at_file(self) -> None:
-        """Always before a save, which would write over what somebody asked for in the file."""
+        """Always before a save, which would write over what somebody asked for in the file.
+
+        It is heard among the other news: what was decided before it was asked for is done first.
+        """
         for event in self._file.look() if self._file is not None else ():
             control = self.plan.control
             if control.status is RunStatus.RUNNING and not control.stop_requested:
-                self._record(event)
+                self.asked.put_nowait(News(event=event, may_be_refused=True))
 
     def _patience(self) -> float:
         due = self._ledger.seconds_until_due()

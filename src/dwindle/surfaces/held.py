@@ -21,12 +21,13 @@ from dwindle.adapters.journals import event_codec
 from dwindle.adapters.journals.jsonl import path_of, read_journal
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import Event, Redirected, RedirectRequested
-from dwindle.kernel.model import Plan
+from dwindle.kernel.model import Plan, PlanKind
 from dwindle.kernel.transitions import apply
-from dwindle.runner.control import Line
+from dwindle.runner.control import PATIENCE, Line
 from dwindle.runner.ledger import EditedByHand, digest, refold
 from dwindle.surfaces.at_rest import MEANWHILE, redirect_at_rest
 from dwindle.surfaces.cli.problem_list import Unsound
+from dwindle.surfaces.flags import DEAF_SECONDS, is_held, set_flags
 from dwindle.surfaces.plan_place import JOURNALS, PLAN_FILE
 from dwindle.surfaces.refusal import Refused
 
@@ -57,7 +58,7 @@ def held(root: Path, say: Say, *, pause: bool = True) -> Iterator[Held]:
     Somebody who knows what they want need not `pause`: the redirect itself ends what runs, and
     pays for it.
     """
-    line = line_to(root)
+    line = line_to(root) or _brought_to_rest(root, say)
     if line is None:
         yield Resting(root, say)
         return
@@ -79,6 +80,23 @@ def line_to(root: Path) -> Line | None:
     """To the run of this plan, if one is listening."""
     folder = root / ".runner"
     return Line.to(folder, LONGEST_CHANGE) if folder.is_dir() else None
+
+
+def _brought_to_rest(root: Path, say: Say) -> Line | None:
+    """Where a run has the plan and nobody answers, it is paused by a flag, and ends by itself."""
+    began, flagged = time.monotonic(), False
+    while is_held(root, PlanKind.GRAPH):
+        if (line := line_to(root)) is not None:
+            return line  # it was only just beginning
+        waited = time.monotonic() - began
+        if waited >= LONGEST_PAUSE:
+            raise Refused("the run does not come to rest", hint="`dwindle stop` ends it")
+        if waited >= DEAF_SECONDS and not flagged:
+            set_flags(root, redirect_requested=True)
+            flagged = True
+            say(f"the run does not listen; a flag in its plan ends it in some {PATIENCE:.0f} s")
+        time.sleep(0.05)
+    return None
 
 
 class Resting:

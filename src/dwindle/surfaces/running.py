@@ -45,7 +45,7 @@ from dwindle.ports.process import Containment
 from dwindle.ports.workspace import WorkspaceFailed
 from dwindle.runner import alignment
 from dwindle.runner.aside import Aside
-from dwindle.runner.control import SOCKETS, Control, Pause
+from dwindle.runner.control import Control, Pause
 from dwindle.runner.crew import Crew, News
 from dwindle.runner.evidence import Rules
 from dwindle.runner.ledger import Ledger
@@ -208,11 +208,7 @@ async def _run(  # noqa: PLR0913, PLR0917 - what a run is put together from
             clock=clock,
             logs=root / LOGS / run_id,
             outboxes=Outboxes(root / OUTBOXES),
-            hidden=(
-                root / JOURNALS,
-                (root / PLAN_FILE).parent,
-                *(root / ".runner" / name for name in SOCKETS.values()),
-            ),
+            hidden=(root / JOURNALS, (root / PLAN_FILE).parent),
             rules=rules_of(repository, plan, aligned),
             seconds_left=lambda: loop.seconds_left(),  # noqa: PLW0108 - both are made below
             held_up=lambda atom, wait: crew.held_up(atom, wait),  # noqa: PLW0108
@@ -227,6 +223,7 @@ async def _run(  # noqa: PLR0913, PLR0917 - what a run is put together from
             _plan_and_body,
             root / LOGS / run_id / "plan-as-found.md",
             pause=pause,
+            secrets=workspace.repository.secrets,
         )
 
         def told(plan: Plan, event: Event) -> None:
@@ -241,7 +238,9 @@ async def _run(  # noqa: PLR0913, PLR0917 - what a run is put together from
         progress.recall(ledger.history())
         async with progress:
             loop.begin(RunStarted(run_id=run_id, aligned=aligned))
-            async with Control(root / ".runner", loop.asked, event_codec.decode, pause):
+            async with Control(root / ".runner", loop.asked, event_codec.decode, pause) as line:
+                if line.problem is not None:
+                    progress.say(f"nobody can be heard ({line.problem}); flags in the plan can")
                 with signals(loop.asked):
                     return await loop.run(one_iteration=wish.one_iteration)
     finally:
@@ -268,6 +267,7 @@ async def workspace_of(  # noqa: PLR0913 - the facts that a run is made of
         share=settings.workspace.share,
         steering=lambda: steering_of(ledger.plan.objective),
         guard_refs=guard_refs,
+        secrets=wiring.known_secrets(settings),
     )
 
 

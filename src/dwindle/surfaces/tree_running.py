@@ -11,10 +11,11 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dwindle import wiring
+from dwindle.adapters.checks.counting import ToolCounter
 from dwindle.adapters.disk import DirectoryLock, DurableFile, RealDisk, make_directory
 from dwindle.adapters.formats.config_settings import Settings
 from dwindle.adapters.formats.tree_edit import TaskTreeFormat
@@ -30,13 +31,16 @@ from dwindle.kernel.events import RunStarted
 from dwindle.kernel.exit_codes import EXIT_CODES
 from dwindle.kernel.model import PlanKind, StopCode
 from dwindle.ports.agent import Agent
+from dwindle.ports.in_place import History
 from dwindle.ports.store import StoreFailed
 from dwindle.ports.workspace import WorkspaceFailed
 from dwindle.runner import alignment, owned_file
 from dwindle.runner.belongings import Belongings
-from dwindle.runner.control import SOCKETS, Control
+from dwindle.runner.control import Control
 from dwindle.runner.guard import Guard
 from dwindle.runner.loop import Halted
+from dwindle.runner.sockets import SOCKETS
+from dwindle.runner.steering import steering_of_guard
 from dwindle.runner.tree_iteration import CONFIG, LARGEST, OURS, TREE, Bench
 from dwindle.runner.tree_loop import TreeLoop
 from dwindle.runner.tree_progress import Progress as Standing
@@ -92,6 +96,8 @@ async def run(start: Path, wish: Wish, progress: Progress) -> Halted:
             _refuse_done(_ready(root, wish).tree)
             _refuse_dirt(await dirt_in(repository))
             await _refuse_ignored(repository)
+        settings = wiring.settings_for(root, wish.overrides).settings or Settings()
+        repository = replace(repository, secrets=wiring.known_secrets(settings))
         place = await GitInPlace.open(repository, run=wish.run_id, here=wish.here, mint=_minted)
         if place.made_branch:
             complain(f"dwindle: on the new branch {place.branch}")
@@ -155,6 +161,7 @@ async def _run(
         done=list(history.done),
         seen=found.seen,
         refusal=found.refusal,
+        tests=_tests(history, await place.head()),
     )
     ours = Belongings(
         top=root,
@@ -184,6 +191,12 @@ async def _run(
         async with listening:
             with signals(loop.asked), _told_of_logs(root / LOGS):
                 return await loop.run(one_iteration=wish.one_iteration)
+
+
+def _tests(history: History, head: str) -> int | None:
+    """How many the last iteration left to be run; unknown if a person has committed since."""
+    last = history.done[-1] if history.done else None
+    return last.tests if last is not None and last.commit == head else None
 
 
 def _is_sealed(repository: Repository, bench: Bench) -> bool:
@@ -233,6 +246,9 @@ def _bench(
         hidden=hidden,
         network=sandbox.network,
         output_bytes=limits.output_bytes,
+        steering=steering_of_guard(settings.guard.command, settings.guard.deliverables),
+        counter=ToolCounter(),
+        fewer_tests=settings.guard.fewer_tests,
     )
     return Bench(
         place=place,
@@ -248,6 +264,7 @@ def _bench(
         writable=writable,
         readable=readable,
         hidden=hidden,
+        secrets=repository.secrets,
     )
 
 

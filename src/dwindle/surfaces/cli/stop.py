@@ -5,19 +5,20 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from dwindle.adapters.disk import DirectoryLock, Locked
 from dwindle.adapters.journals import event_codec
 from dwindle.kernel.events import StopRequested
 from dwindle.kernel.model import PlanKind
 from dwindle.runner.control import Line
 from dwindle.surfaces.cli.output import say
+from dwindle.surfaces.flags import DEAF_SECONDS, is_held, set_flags
 from dwindle.surfaces.host.tenancy import left_by
 from dwindle.surfaces.plan_files import repository
 from dwindle.surfaces.refusal import Refused
-from dwindle.wiring import PLAN_FILES
 
 PATIENCE = 15.0
 """Seconds to wait for the end; agents are gone within one."""
+BY_HAND = "stopped by hand"
+STOPPED = "stopped; `dwindle run` goes on from here"
 
 
 def stop(*, reason: str = "", plan: PlanKind | None = None) -> int:
@@ -35,17 +36,23 @@ def stopped(root: Path, kinds: tuple[PlanKind, ...], reason: str) -> str:
     """Ask for the end and wait for it; what to tell the person. Refused if nobody listens."""
     if PlanKind.GRAPH in kinds and left_by(root) is not None:
         return _stopped_inside(root, reason)
-    wanted = event_codec.encode(StopRequested(reason=reason or "stopped by hand"))
+    wanted = event_codec.encode(StopRequested(reason=reason or BY_HAND))
     began = time.monotonic()
+    flagged = False
     while not (asked := [kind for kind in kinds if _asked(root / ".runner", kind, wanted)]):
-        # A run that is just beginning has its plan already, and does not listen yet.
-        if time.monotonic() - began >= PATIENCE or not any(_is_held(root, kind) for kind in kinds):
+        held = [kind for kind in kinds if is_held(root, kind)]
+        if flagged and not held:
+            return STOPPED
+        if time.monotonic() - began >= PATIENCE or not held:
             raise Refused("no run is listening here", hint="`dwindle status` says where it stands")
+        if PlanKind.GRAPH in held and not flagged and time.monotonic() - began >= DEAF_SECONDS:
+            set_flags(root, stop_requested=True, stop_reason=reason or BY_HAND)
+            flagged = True
         time.sleep(0.05)
     began = time.monotonic()
     while time.monotonic() - began < PATIENCE:
-        if not any(_is_held(root, kind) for kind in asked):
-            return "stopped; `dwindle run` goes on from here"
+        if not any(is_held(root, kind) for kind in asked):
+            return STOPPED
         time.sleep(0.02)
     raise Refused("the run has not ended yet", hint="`dwindle status` says where it stands")
 
@@ -54,19 +61,8 @@ def _stopped_inside(root: Path, reason: str) -> str:
     """A loop inside of a host's session has nobody who listens: it is ended from here."""
     from dwindle.surfaces.host import endings  # noqa: PLC0415 - the whole loop
 
-    endings.stopped(root, reason or "stopped by hand")
+    endings.stopped(root, reason or BY_HAND)
     return "stopped; /enter-recursion or `dwindle run` goes on from here"
-
-
-def _is_held(root: Path, kind: PlanKind) -> bool:
-    """Whether somebody has the plan."""
-    folder = (root / PLAN_FILES[kind]).parent
-    try:
-        if folder.is_dir():
-            DirectoryLock(folder).release()
-    except Locked:
-        return True
-    return False
 
 
 def _asked(folder: Path, kind: PlanKind, wanted: bytes) -> bool:
