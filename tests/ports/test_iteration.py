@@ -17,6 +17,11 @@ def test_a_subject_says_what_the_iteration_was() -> None:
     assert Iteration.of(SUBJECT) == ITERATION
 
 
+def test_a_message_may_say_how_many_tests_there_are() -> None:
+    assert ITERATION.message() == f"{SUBJECT}\n"
+    assert ITERATION.message(12) == f"{SUBJECT}\n\nDwindle-Tests: 12\n"
+
+
 def test_a_number_has_four_digits_or_as_many_as_it_takes() -> None:
     last = Iteration(
         run="R", number=12_345, node="root", kind=Kind.DECOMPOSE, guard=Guarded.SKIPPED

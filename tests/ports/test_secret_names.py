@@ -13,7 +13,7 @@ from dwindle.ports.process import is_secret_name, secret_names
         *("NPM_TOKEN", "TOKEN", "GITHUB_TOKEN_READ", "gh_token", "AUTHTOKEN"),
         *("API_KEY", "APIKEY", "AWS_SECRET_ACCESS_KEY", "SSH_KEYS", "KEY"),
         *("SECRET", "CLIENT_SECRETS", "DB_PASSWORD", "PGPASSWORD", "GPG_PASSPHRASE"),
-        "GOOGLE_CREDENTIALS",
+        *("GOOGLE_CREDENTIALS", "GH_PAT", "DB_PASS", "NPM_AUTH", "DB_PWD", "COOKIE"),
     ],
 )
 def test_a_name_that_says_so(name: str) -> None:
@@ -21,7 +21,21 @@ def test_a_name_that_says_so(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["PATH", "MAX_TOKENS", "KEYBOARD", "TOKENIZER", "SECRETARY", "LANG", "NODE_ENV", ""]
+    "name",
+    [
+        "PATH",
+        "OLDPWD",
+        "SSH_AUTH_SOCK",
+        "XAUTHORITY",
+        "MAX_TOKENS",
+        "KEYBOARD",
+        "TOKENIZER",
+        "SECRETARY",
+        "LANG",
+        "NODE_ENV",
+        "",
+        "PWD",
+    ],
 )
 def test_a_name_that_says_nothing(name: str) -> None:
     assert not is_secret_name(name)

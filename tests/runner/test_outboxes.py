@@ -158,8 +158,17 @@ def test_a_report_is_kept_as_it_is(tmp_path: Path) -> None:
 
 
 def test_of_a_huge_report_no_more_is_kept_than_could_be_read(tmp_path: Path) -> None:
-    huge = bytes(REPORT_BYTES + 1000)
-    assert kept(tmp_path, lambda report: report.write_bytes(huge)) == bytes(REPORT_BYTES)
+    huge = b"x" * (REPORT_BYTES + 1000)
+    assert kept(tmp_path, lambda report: report.write_bytes(huge)) == huge[:REPORT_BYTES]
+    nothing = bytes(REPORT_BYTES)
+    shown = kept(tmp_path, lambda report: report.write_bytes(nothing))
+    assert shown == (b"\\x00" * REPORT_BYTES)[:REPORT_BYTES]
+
+
+def test_a_report_is_kept_as_text(tmp_path: Path) -> None:
+    said = b'{"summary": "\x7f \xe2\x80\xae"} \x1b[2J'
+    shown = b'{"summary": "\\u007f \\u202e"} \\x1b[2J'
+    assert kept(tmp_path, lambda report: report.write_bytes(said)) == shown
 
 
 def test_a_report_that_has_another_name_elsewhere_is_copied(tmp_path: Path) -> None:

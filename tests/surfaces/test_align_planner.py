@@ -109,7 +109,7 @@ def test_what_it_leaves_behind_is_overlooked_by_git(folder: Path) -> None:
         assert terminal.ended() == 0
     assert sessions(folder) == ["0001"]
     kept = sorted(path.name for path in (folder / ".runner/iterations/planning/0001").iterdir())
-    assert kept == ["order.json", "prompt.md", "report.json", "session.log"]
+    assert kept == ["order.json", "prompt.md", "report.json"]  # it said nothing
     asked = ["git", "status", "--porcelain"]
     assert subprocess.run(asked, cwd=folder, check=True, capture_output=True).stdout == b""
 

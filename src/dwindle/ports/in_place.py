@@ -20,6 +20,8 @@ class Done:
 
     iteration: Iteration
     commit: str
+    tests: int | None = None
+    """How many tests the guard has to run from then on; None: nobody has counted them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,9 @@ class InPlace(Protocol):
         """The difference between two commits as text, at most so many bytes of it."""
         ...
 
-    async def restore(self, base: str, paths: Sequence[str]) -> None:
-        """Put these paths back as they are in a commit, whatever stands there now."""
+    async def restore(self, base: str, paths: Sequence[str], name: str | None = None) -> str | None:
+        """Put these paths back as they are in a commit, whatever stands there now.
+
+        With a name, everything that differs is kept under it first; returns the ref.
+        """
         ...

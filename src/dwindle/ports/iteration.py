@@ -26,6 +26,8 @@ class Guarded(StrEnum):
     SKIPPED = "skipped"
 
 
+TESTS: Final = "Dwindle-Tests"
+"""A line at the end of the message: how many tests the guard has to run from now on."""
 _SUBJECT: Final = re.compile(
     r"chore\(loop\): run (?P<run>[0-9A-Z]{1,64}) iter (?P<number>[0-9]{4,9}) "
     r"node (?P<node>[A-Za-z0-9][A-Za-z0-9_.-]{0,63}) "
@@ -47,6 +49,11 @@ class Iteration:
             f"chore(loop): run {self.run} iter {self.number:04} node {self.node} "
             f"{self.kind} guard={self.guard}"
         )
+
+    def message(self, tests: int | None = None) -> str:
+        """The whole of it."""
+        counted = "" if tests is None else f"\n{TESTS}: {tests}\n"
+        return f"{self.subject}\n{counted}"
 
     @classmethod
     def of(cls, subject: str) -> Iteration | None:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from dwindle.kernel.model import AtomId
+from dwindle.ports.legible import legible
 
 
 class WorkspaceFailed(Exception):
-    """Git said no; carries the command and what it printed."""
+    """Git said no, or a setup; carries the command and what it printed, as text."""
 
     def __init__(self, what: str, output: str = "") -> None:
         super().__init__(what, output)
-        self.what = what
-        self.output = output
+        self.what = legible(what)
+        self.output = legible(output)
 
     def __str__(self) -> str:
         return f"{self.what}: {self.output.strip()}" if self.output.strip() else self.what
@@ -77,6 +78,10 @@ class Steering(Protocol):
 
     def mended(self, path: str, then: bytes | None, now: bytes) -> bytes | None:
         """The file of now with what steers as it was then; None if there may be no file."""
+        ...
+
+    async def looked_into(self, content: Callable[[str], Awaitable[bytes | None]]) -> Steering:
+        """The same, with what the commands lead to; `content` is that of a file at alignment."""
         ...
 
 

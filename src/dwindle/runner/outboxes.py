@@ -16,9 +16,11 @@ import os
 import shutil
 import stat
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 
 from dwindle.ports.agent import ORDER, PROMPT, REPORT, Place
+from dwindle.ports.legible import legible_bytes
 from dwindle.ports.process import Command
 
 REPORT_BYTES = (1 << 20) + 1
@@ -93,17 +95,17 @@ def _fill(place: Place, order: bytes, prompt: bytes) -> None:
 
 
 def _keep(report: str, kept: str | Path, command: Command | None) -> None:
-    """Only a file, and no more of it than could be read."""
+    """Only a file, no more of it than could be read, and nothing in it but text."""
     facts = os.lstat(report)
     if not stat.S_ISREG(facts.st_mode):
         return
-    has_secrets = command is not None and command.secrets
-    if facts.st_nlink == 1 and facts.st_size <= REPORT_BYTES and not has_secrets:
-        os.replace(report, kept)  # noqa: PTH105 - the cheap way, for every session
-        return
-    with Path(report).open("rb") as file:
-        data = file.read(REPORT_BYTES)
-    Path(kept).write_bytes(data if command is None else command.told(data))
+    with FileIO(report) as file:
+        data = file.read(REPORT_BYTES) or b""
+    shown = legible_bytes(data if command is None else command.told(data))
+    if shown == data and facts.st_nlink == 1 and facts.st_size == len(data):
+        os.replace(report, kept)  # noqa: PTH105 - the cheap way, for nearly every session
+    else:
+        Path(kept).write_bytes(shown[:REPORT_BYTES])
 
 
 def _is_as_handed_out(place: Place) -> bool:

@@ -293,7 +293,7 @@ def test_a_program_that_says_nothing_leaves_no_log(
 def test_more_than_a_pipe_holds_is_read_from_the_first_moment_on(tmp_path: Path) -> None:
     log = tmp_path / "session.log"
     size = 1_000_000
-    ended = run(Bare(), shell(f"head -c {size} /dev/zero", log=log, output_bytes=4 * size))
+    ended = run(Bare(), shell(f"yes | head -c {size}", log=log, output_bytes=4 * size))
     assert (ended.exit_code, ended.stdout.size, log.stat().st_size) == (0, size, size)
 
 

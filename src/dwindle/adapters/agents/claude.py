@@ -35,6 +35,7 @@ from dwindle.adapters.agents.claude_roles import Allowance, allowance, distrust
 from dwindle.adapters.agents.claude_stream import ClaudeStream, Kind, used
 from dwindle.adapters.agents.report_schema import report_schema
 from dwindle.adapters.agents.secrets_in_text import Secrets
+from dwindle.adapters.agents.stored_logins import claude_logins
 from dwindle.kernel.model import Role
 from dwindle.ports.agent import Place
 from dwindle.ports.process import Command, Ended, secret_names
@@ -97,10 +98,12 @@ class ClaudeAgent:
         """Why it cannot be started here, as far as one can tell beforehand."""
         return located(self.program, self.ours).problem or None
 
-    @cached_property
+    @property
     def secrets(self) -> Secrets:
-        known = {**self.ours, **self.environment}
-        names = (*SECRET, *secret_names(self.environment))
+        """With the stored login as it is now: it may have been renewed."""
+        stored = dict(claude_logins(self.ours))
+        known = {**self.ours, **self.environment, **stored}
+        names = (*SECRET, *stored, *secret_names(self.environment))
         return Secrets(known, secret=names, addresses=ADDRESSES)
 
     def variables(self, role: str) -> dict[str, str]:

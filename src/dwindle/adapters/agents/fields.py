@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from dwindle.adapters.agents.strict_json import Object, kind_of
+from dwindle.ports.legible import is_legible
 
 MAX_FAULTS: Final = 20
 MARK: Final = " [...]"
@@ -151,6 +152,6 @@ def _wrong_path(text: str) -> str:
         return "is not relative to the workspace"
     if ".." in parts:
         return "leads out of the workspace"
-    if any(ord(c) < 32 for c in text):
+    if not is_legible(text) or "\n" in text or "\t" in text:
         return "has a control character in it"
     return ""

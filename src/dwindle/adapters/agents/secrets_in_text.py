@@ -7,14 +7,10 @@ stands in its place wherever we pass its words on.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from typing import Final
-from urllib.parse import urlsplit
 
 from dwindle.ports.process import SHORTEST_SECRET, Secret
-
-SHORTEST: Final = SHORTEST_SECRET
+from dwindle.ports.secrecy import logins, spelt, told, told_bytes
 
 
 class Secrets:
@@ -28,30 +24,17 @@ class Secrets:
         addresses: tuple[str, ...] = (),
     ) -> None:
         """`addresses` are URLs: only a name and password in front of the host is secret in them."""
-        found = dict(_pairs(variables, secret, addresses))
-        # Programs tell in JSON, where quotes and backslashes look different.
-        inside = {json.dumps(value, ensure_ascii=False)[1:-1]: found[value] for value in found}
-        found = {**inside, **found}
-        # The longest first: one may be the beginning of another.
-        self._values = tuple(sorted(found.items(), key=lambda pair: -len(pair[0])))
+        self._secrets = spelt(_pairs(variables, secret, addresses))
 
     def of_command(self) -> tuple[Secret, ...]:
         """For whoever keeps what the program prints."""
-        return tuple(Secret(_bytes(value), f"[{name}]".encode()) for value, name in self._values)
+        return self._secrets
 
     def out_of(self, text: str) -> str:
-        for value, name in self._values:
-            text = text.replace(value, f"[{name}]")
-        return text
+        return told(text, self._secrets)
 
     def out_of_bytes(self, data: bytes) -> bytes:
-        for value, name in self._values:
-            data = data.replace(_bytes(value), f"[{name}]".encode())
-        return data
-
-
-def _bytes(value: str) -> bytes:
-    return value.encode("utf-8", "surrogateescape")
+        return told_bytes(data, self._secrets)
 
 
 def _pairs(
@@ -59,16 +42,8 @@ def _pairs(
 ) -> Iterator[tuple[str, str]]:
     for name in secret:
         value = variables.get(name, "").strip()
-        if len(value) >= SHORTEST:
-            yield value, name
+        if len(value) >= SHORTEST_SECRET:
+            yield name, value
     for name in addresses:
-        try:
-            place = urlsplit(variables.get(name, "")).netloc
-        except ValueError:
-            continue
-        login, at, _ = place.rpartition("@")
-        if at and len(login) >= SHORTEST:
-            yield login, name
-            _, colon, password = login.partition(":")
-            if colon and len(password) >= SHORTEST:
-                yield password, name
+        for value in logins(variables.get(name, "")):
+            yield name, value

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dwindle.adapters.containment.mask import Mask
+from dwindle.ports.legible import last_whole, legible_bytes
 from dwindle.ports.process import Captured, Secret
 
 if TYPE_CHECKING:
@@ -117,6 +118,10 @@ class Log:
     session. The head is written at once. The tail keeps moving, so it is written over itself every
     half second while more comes, and once more at the end: a runner that is killed leaves a log
     which is at most that much behind. A disk that says no ends the log, not the session.
+
+    Whoever shows the file on a terminal must not find it obeying what a program printed. So what is
+    no plain text is spelt out where it is written, which is never more than the bounds allow: of a
+    flood, nothing else is looked at.
     """
 
     def __init__(self, path: Path, limit: int, loop: asyncio.AbstractEventLoop) -> None:
@@ -127,20 +132,27 @@ class Log:
         """Why there is none, though something was said."""
         self._kept = HeadAndTail(limit)
         self._head_size = 0
+        self._held = b""
+        """The end of the head, if it may be part of a character."""
         self._loop = loop
         self._due: asyncio.TimerHandle | None = None
 
     def add(self, data: bytes) -> None:
         first = self._kept.add(data)
         if first:
-            self._write(first, self._head_size)
-            self._head_size += len(first)
+            came = self._held + first if self._held else first
+            end = last_whole(came)
+            self._held = came[end:]
+            shown = legible_bytes(came[:end])
+            self._write(shown, self._head_size)
+            self._head_size += len(shown)
         if len(first) < len(data) and self._due is None:
             self._due = self._loop.call_later(TAIL_SECONDS, self._write_tail)
 
     def close(self) -> None:
         if self._due is not None:
             self._due.cancel()
+        if self._due is not None or self._held:
             self._write_tail()
         self._end()
 
@@ -148,8 +160,16 @@ class Log:
         self._due = None
         kept = self._kept.captured()
         left_out = kept.size - len(kept.head) - len(kept.tail)
-        gap = f"\n[... {left_out} bytes left out ...]\n".encode() if left_out else b""
-        self._write(gap + kept.tail, self._head_size)
+        if left_out:
+            gap = f"\n[... {left_out} bytes left out ...]\n".encode()
+            shown = legible_bytes(self._held) + gap + legible_bytes(kept.tail)
+        else:
+            shown = legible_bytes(self._held + kept.tail)
+        self._write(shown, self._head_size)
+        if self._fd is not None:
+            # The tail before this one may have been longer, with more in it to be spelt out.
+            with suppress(OSError):
+                os.ftruncate(self._fd, self._head_size + len(shown))
 
     def _write(self, data: bytes, offset: int) -> None:
         if self._path is not None:
