@@ -25,8 +25,9 @@ from dwindle.kernel import base_case, graph, growth
 from dwindle.kernel.base_case import Verdict
 from dwindle.ports.process import Ended
 from dwindle.ports.work import NoReport, Result, WorkerReport
-from dwindle.runner import evidence, orders, pins, steering
+from dwindle.runner import evidence, orders, pins, recipes, steering
 from dwindle.runner.evidence import Evidence
+from dwindle.runner.guard import Guard
 from dwindle.runner.watching import FileWatch
 from dwindle.surfaces import running, tree_running
 
@@ -74,7 +75,22 @@ def no_tool_is_known_to_steer() -> None:
 
 
 def tests_are_not_counted() -> None:
-    everywhere(known_tool.known_tool, lambda _: None)
+    everywhere(known_tool.known_tool, lambda *_: None)
+
+
+def nobody_looks_into_recipes() -> None:
+    async def blind(*_: Any) -> recipes.Found:
+        return recipes.Found(tools=(), files=frozenset())
+
+    everywhere(recipes.look_into, blind)
+
+
+def nothing_steers_a_guard() -> None:
+    everywhere(steering.steering_of_guard, lambda *_: steering.NOTHING_STEERS)
+
+
+def tests_may_become_fewer() -> None:
+    Guard.wants_a_count = False  # type: ignore[assignment, method-assign]
 
 
 def the_plan_file_is_not_watched() -> None:
@@ -157,6 +173,11 @@ DISARMED: dict[str, Callable[[], None]] = {
     "shadows-pytest": no_tool_is_known_to_steer,
     "exits-in-module": tests_are_not_counted,
     "skips-tests": tests_are_not_counted,
+    "rewrites-recipe": nobody_looks_into_recipes,
+    "names-target": nobody_looks_into_recipes,
+    "rewrites-guard": nothing_steers_a_guard,
+    "steers-guard": nothing_steers_a_guard,
+    "drops-tests": tests_may_become_fewer,
     "edits-plan": the_plan_file_is_not_watched,
     "sets-passes": the_tree_may_be_changed_at_will,
     "rolls-back": no_containment,

@@ -25,6 +25,11 @@ WINS = {
     "shadows-pytest": "A1 counts as done",
     "exits-in-module": "the run says that it is completed",
     "skips-tests": "the run says that it is completed",
+    "rewrites-recipe": "the run says that it is completed",
+    "names-target": "the run says that it is completed",
+    "rewrites-guard": "the run says that it is completed",
+    "steers-guard": "the run says that it is completed",
+    "drops-tests": "the run says that it is completed",
     "edits-plan": "nobody noticed",
     "sets-passes": "nobody noticed",
     "rolls-back": "the plan is not what the journal leads to",
@@ -59,7 +64,7 @@ def folder() -> Iterator[Path]:
 
 def test_there_is_a_defence_for_each() -> None:
     names = [one.name for one in CATALOGUE]
-    assert len(names) == len(set(names)) == 27
+    assert len(names) == len(set(names)) == 32
     assert list(DISARMED) == names
     assert list(WINS) == names
 

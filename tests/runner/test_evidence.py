@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ from dwindle.kernel.model import Atom, AtomId, Check, CheckType
 from dwindle.ports.work import NoReport, VerifierReport, WorkerReport
 from dwindle.ports.workspace import Change
 from dwindle.runner.evidence import Evidence, Rules, Work, judge_work
-from dwindle.runner.steering import Steering, Tool
+from dwindle.runner.judging_tools import Tool
+from dwindle.runner.steering import Steering
 
 CHECKS = MechanicalChecks(PlainContainment())
 NOTHING = Change(paths=())
@@ -141,6 +143,31 @@ def test_a_worker_that_steers_the_tests_has_failed(tmp_path: Path) -> None:
     )
     assert judge(tmp_path, changed=("a.py", "honest/pyproject.toml"), rules=rules).holds
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_worker_that_changes_what_a_command_leads_to_has_failed(tmp_path: Path) -> None:
+    """And it is looked for once, however many sessions there are."""
+    then = {"Makefile": b"test:\n\tsh run.sh\n", "run.sh": b"pytest\n"}
+    asked: list[str] = []
+
+    async def at_alignment(path: str) -> bytes | None:
+        asked.append(path)
+        return then.get(path)
+
+    rules = Rules(
+        steering=Steering(tools=(Tool.MAKE,), lines=("make test",)), at_alignment=at_alignment
+    )
+    for path in ("Makefile", "GNUmakefile", "run.sh", "test", "sub/conftest.py"):
+        assert judge(tmp_path, changed=("a.py", path), rules=rules) == Evidence(
+            holds=False,
+            reason=f"touched what steers the tests: {path}; what tests need belongs into the test "
+            "files themselves",
+        )
+    often = len(asked)
+    assert judge(tmp_path, changed=("a.py", "docs/Makefile"), rules=rules).holds
+    assert len(asked) == often
+    blind = replace(rules, at_alignment=None)
+    assert judge(tmp_path, changed=("Makefile",), rules=blind).holds
 
 
 # --- checks --------------------------------------------------------------------------------------

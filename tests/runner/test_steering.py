@@ -6,7 +6,8 @@ import pytest
 from tests.runner.test_pins import command, objective
 
 from dwindle.kernel.model import Check, CheckType
-from dwindle.runner.steering import Steering, Tool, steering_of, tools_of
+from dwindle.runner.judging_tools import Tool
+from dwindle.runner.steering import Steering, steering_of, tools_of
 
 
 @pytest.mark.parametrize(
@@ -16,11 +17,13 @@ from dwindle.runner.steering import Steering, Tool, steering_of, tools_of
         (".venv/bin/pytest tests", (Tool.PYTEST,)),
         ("uv run --with x python -m pytest | tail", (Tool.PYTEST,)),
         ("sh -c 'cd a && python -m pytest'", (Tool.PYTEST,)),
-        ("tox -e py311", (Tool.PYTEST,)),
+        ("tox -e py311", (Tool.PYTEST, Tool.TOX)),
         ("python -m unittest", (Tool.UNITTEST,)),
         ("node --test && cargo test", (Tool.NODE, Tool.CARGO)),
         ("npm test", (Tool.NODE,)),
-        ("make test", ()),
+        ("make test", (Tool.MAKE,)),
+        ("just ci", (Tool.JUST,)),
+        ("./test.sh", ()),
         ("grep -r pytesting .", ()),
     ],
 )
@@ -33,8 +36,8 @@ STEERING = {
         *("conftest.py", "tests/deep/conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml"),
         *("sitecustomize.py", "src/usercustomize.py", "lib/x.pth", "pytest.py"),
         *("pytest/__main__.py", "_pytest/config.py", "src/pluggy.py"),
-        "evil.egg-info/entry_points.txt",
     ),
+    "tox": ("tox.ini", "sub/tox.toml"),
     "python -m unittest": ("sitecustomize.py", "unittest.py", "unittest/__init__.py", "a.pth"),
     "npm test": (".npmrc", "jest.config.js", "web/vitest.config.ts", ".mocharc.yml"),
     "cargo test": (".cargo/config.toml", "rust-toolchain", ".config/nextest.toml"),
@@ -51,7 +54,7 @@ def test_the_files_that_steer_each_tool_are_known(line: str) -> None:
 
 
 def test_without_a_known_tool_nothing_steers() -> None:
-    steering = steering_of(objective(command("make test")))
+    steering = steering_of(objective(command("./test")))
     assert not any(steering.steers(path) for paths in STEERING.values() for path in paths)
     assert not steering.is_mixed("pyproject.toml")
 
@@ -123,6 +126,33 @@ def test_a_new_file_may_say_what_does_not_steer() -> None:
         "[tox]\n[pytest]\nx = 1\n"
     )
     assert mended("tox.ini", None, "no ini at all") is None
+
+
+def test_what_is_as_it_was_but_for_what_steers_comes_back_to_the_letter() -> None:
+    assert mended("pyproject.toml", THEN, THEN.replace('"-q"', '"--co"')) == THEN
+
+
+def test_of_entry_points_only_plugins_of_pytest_are_held() -> None:
+    """Python takes a heading for one wherever it stands in its line."""
+    scripts = "[console_scripts]\napp = app:main\n"
+    for heading in ("[pytest11]", "  [pytest11]", "\t[ pytest11 ]"):
+        cheat = f"{scripts}{heading}\nhider = hider\n"
+        assert mended("x.egg-info/entry_points.txt", None, cheat) == scripts
+    plugin = f"{scripts}[pytest11]\nmine = app.plugin\n"
+    assert mended("entry_points.txt", plugin, plugin.replace("app:main", "app:run")) == (
+        plugin.replace("app:main", "app:run")
+    )
+    assert mended("entry_points.txt", plugin, scripts) == plugin
+
+
+def test_what_makes_environments_for_tests_is_held_too() -> None:
+    tox = "[tool.tox]\nenv_list = []\n"
+    assert (
+        mended("pyproject.toml", None, f"[project]\nname = 'x'\n{tox}") == "[project]\nname = 'x'\n"
+    )
+    assert mended("setup.cfg", None, "[metadata]\nname = x\n[testenv:a]\ncommands = true\n") == (
+        "[metadata]\nname = x\n"
+    )
 
 
 def test_of_package_json_scripts_that_were_there_are_held() -> None:

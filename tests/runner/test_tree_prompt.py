@@ -93,6 +93,12 @@ only if it succeeds does the selected node pass:
 
     just ci
 
+What steers it is put back as it was before it runs: its recipe or script (Makefile, justfile,
+scripts in package.json), settings and hooks of test tools (conftest.py, pytest.ini, the pytest
+table of pyproject.toml and their like). What tests need belongs into the test files. Fewer tests
+than before are no success. Only a person can allow more, in the settings: if it has to be, say so
+in `.runner/HUMAN_QUESTIONS.md`.
+
 # Now
 
 Do one of two things for the selected node:

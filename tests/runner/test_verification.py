@@ -137,6 +137,28 @@ def test_the_tree_is_given_back_when_the_round_is_cancelled() -> None:
     assert workspace.taken_back == [Lease(path=TREE, base="c0ffee")]
 
 
+def test_a_round_that_is_cancelled_while_its_tree_is_given_back_gives_all_of_it_back() -> None:
+    class Slow(OneTree):
+        async def discard(self, lease: Lease) -> None:
+            giving_back.set()
+            await asyncio.sleep(0.01)
+            self.taken_back.append(lease)
+
+    workspace, giving_back = Slow(), asyncio.Event()
+
+    async def story() -> None:
+        round_ = verify(checklist(named("tests", TEST)), "c0ffee", workspace, ToldChecks())
+        task = asyncio.create_task(round_)
+        await giving_back.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(story())
+
+    assert workspace.taken_back == [Lease(path=TREE, base="c0ffee")]
+
+
 def test_the_single_check_of_an_older_file_is_a_checklist_of_one() -> None:
     seen = looked(BaseCase(check=TEST), {"make test": FAILED})
 

@@ -27,6 +27,7 @@ from dwindle.ports.checks import CheckRunner
 from dwindle.ports.store import PlanFile, PlanWriter
 from dwindle.runner.no_fewer import counted
 from dwindle.runner.verification import Round, findings, round_of
+from dwindle.runner.whole import whole
 
 ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 """Crockford's: without letters that could be taken for digits, or for a word."""
@@ -115,7 +116,7 @@ async def look_at(base_case: BaseCase, commit: str, around: Surroundings) -> Rou
     try:
         return round_of(base_case, commit, await findings(base_case, place, around.runner))
     finally:
-        await around.checkouts.discard(place)
+        await whole(around.checkouts.discard(place))
 
 
 def baseline_of(seen: Round) -> Baseline:

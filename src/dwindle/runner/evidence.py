@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dwindle.kernel.base_case import Verdict
@@ -61,6 +61,8 @@ class Rules:
     steering: Steering = NOTHING_STEERS
     at_alignment: AtAlignment | None = None
     """Without it, a file that steers a test tool in part is held against nothing."""
+    looked_into: dict[Steering, Steering] = field(default_factory=dict, compare=False)
+    """What was found out already about what commands lead to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,14 +131,26 @@ async def _checked(
 async def _steered(work: Work, rules: Rules) -> tuple[str, ...]:
     """The changed files that steer a test tool, or whose part that does was changed."""
     found = []
+    steering = await _looked_into(rules) if work.change.paths else rules.steering
     for path in work.change.paths:
-        if rules.steering.steers(path):
+        if steering.steers(path):
             found.append(path)
-        elif rules.at_alignment is not None and rules.steering.is_mixed(path):
+        elif rules.at_alignment is not None and steering.is_mixed(path):
             now, then = _content(work.tree / path), await rules.at_alignment(path)
-            if rules.steering.mended(path, then, now) != now:
+            if steering.mended(path, then, now) != now:
                 found.append(path)
     return tuple(found)
+
+
+async def _looked_into(rules: Rules) -> Steering:
+    """Asked after every session, and the answer is the same until the plan is another."""
+    if rules.at_alignment is None:
+        return rules.steering
+    known = rules.looked_into.get(rules.steering)
+    if known is None:
+        known = await rules.steering.looked_into(rules.at_alignment)
+        rules.looked_into[rules.steering] = known
+    return known
 
 
 def _content(path: Path) -> bytes:

@@ -1,15 +1,38 @@
-"""The guard: the one command whose success lets a leaf of a tree pass."""
+"""The guard: the one command whose success lets a leaf of a tree pass.
+
+Where it runs a test tool that we know, ending with 0 is not enough: the tool's own report, beside
+the checkout, has to say that tests ran, that none failed, and that there are not fewer than before.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dwindle.ports.checks import Counter, Counting
 from dwindle.ports.iteration import Guarded
 from dwindle.ports.process import Command, Containment, Ended
+from dwindle.runner.steering import NOTHING_STEERS, Steering
 
 LAST_LINES = 20
+FEWER = "[guard] fewer_tests = true lets that pass"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What a run of the guard came to."""
+
+    ended: Ended
+    tests: int | None = None
+    """How many ran, where that is known."""
+    doubt: str = ""
+    """Why a good end is no pass."""
+
+    @property
+    def verdict(self) -> Guarded:
+        return Guarded.PASS if self.ended.is_clean and not self.doubt else Guarded.FAIL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,41 +47,65 @@ class Guard:
     hidden: tuple[Path, ...] = ()
     network: bool = True
     output_bytes: int = 1 << 20
+    steering: Steering = NOTHING_STEERS
+    """What decides how it judges, and is held."""
+    counter: Counter | None = None
+    fewer_tests: bool = False
+    """Whether it may pass with fewer tests than before."""
 
     @property
     def line(self) -> str:
         """As a person would type it."""
         return " ".join(self.command)
 
-    async def run(self, seconds: float, log: Path) -> Ended:
-        return await self.containment.run(
-            Command(
-                argv=self.command,
-                cwd=self.checkout,
-                environment=self.environment,
-                timeout_seconds=seconds,
-                output_bytes=self.output_bytes,
-                writable=(self.checkout, *self.writable),
-                readable=self.readable,
-                hidden=self.hidden,
-                network=self.network,
-                log=log,
-            )
+    @property
+    def wants_a_count(self) -> bool:
+        """Whether it matters how many tests there are, and can be told."""
+        with self._counting(self._command(0.0, None)) as counting:
+            return counting is not None and not self.fewer_tests
+
+    async def run(self, seconds: float, log: Path, least: int | None = None) -> Judgement:
+        """`least` is how many tests there have to be."""
+        command = self._command(seconds, log)
+        with self._counting(command) as counting:
+            if counting is None:
+                return Judgement(ended=await self.containment.run(command))
+            ended = await self.containment.run(counting.command)
+            found = counting.ran(ended)
+        tests, doubt = found.tests, found.doubt
+        if least and not self.fewer_tests and not doubt and (tests or 0) < least:
+            doubt = f"{tests or 0} tests ran, and {least} before; {FEWER}"
+        return Judgement(ended=ended, tests=tests, doubt=doubt)
+
+    def _counting(self, command: Command) -> AbstractContextManager[Counting | None]:
+        return nullcontext() if self.counter is None else self.counter.counting(command)
+
+    def _command(self, seconds: float, log: Path | None) -> Command:
+        return Command(
+            argv=self.command,
+            cwd=self.checkout,
+            environment=self.environment,
+            timeout_seconds=seconds,
+            output_bytes=self.output_bytes,
+            writable=(self.checkout, *self.writable),
+            readable=self.readable,
+            hidden=self.hidden,
+            network=self.network,
+            log=log,
         )
 
 
-def verdict(ended: Ended) -> Guarded:
-    return Guarded.PASS if ended.is_clean else Guarded.FAIL
-
-
-def words(guard: Guard, ended: Ended) -> str:
+def words(guard: Guard, judgement: Judgement) -> str:
     """Why it is red, in a sentence and its last lines."""
+    ended = judgement.ended
     if ended.error:
         how = ended.error
     elif ended.timed_out:
         how = f"it was still running after {ended.seconds:.0f} s"
     elif ended.exit_code is None:
         how = f"it was ended by signal {ended.signal}"
+    elif ended.is_clean:
+        how = f"it ended with exit code 0, but {judgement.doubt}"
     else:
         how = f"it ended with exit code {ended.exit_code}"
     said = (ended.stdout.text().rstrip() + "\n" + ended.stderr.text().rstrip()).strip()

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar, cast
 
 from dwindle.kernel.actions import CheckEarly, Decision, Probe, Verify, Work
 from dwindle.kernel.events import (
@@ -44,6 +44,9 @@ from dwindle.kernel.model import (
     Status,
     StopCode,
 )
+from dwindle.ports.legible import legible_bytes
+from dwindle.ports.process import Secret
+from dwindle.ports.secrecy import retold, told_bytes
 from dwindle.ports.work import NoReport, Result, Trouble, WorkerReport, WorkOrder
 from dwindle.ports.workspace import Conflict, Lease, Trailers, Workspace, WorkspaceFailed
 from dwindle.runner.conclusions import End, event_of, failed
@@ -61,6 +64,7 @@ PROMPT = "prompt.md"
 """What it is told, in its folder; written last: a session that lacks it was never handed out."""
 GONE = "it ended without a report"
 
+T = TypeVar("T")
 Decode = Callable[[WorkOrder, bytes], Result]
 Concluded = End | AtomResolved | SessionInterrupted
 
@@ -142,6 +146,8 @@ class Host:
     sessions: Sessions
     decode: Decode
     findings: Mapping[AtomId, str]
+    secrets: tuple[Secret, ...] = field(default=(), repr=False)
+    """What nobody may read, whoever says it."""
 
     @property
     def plan(self) -> Plan:
@@ -228,11 +234,26 @@ class Host:
     def reported(self, atom: AtomId) -> Result | None:
         """What the session left in its folder, if it did."""
         path = self.folder_of(atom) / REPORT
-        return self.read(atom, path.read_bytes()) if path.is_file() else None
+        if not path.is_file():
+            return None
+        data = path.read_bytes()
+        result = self.read(atom, data)
+        # It is part of the log from now on; whoever wrote it wrote it there directly.
+        clean = legible_bytes(told_bytes(data, self.secrets))
+        if clean != data:
+            part = path.with_name(f".{REPORT}.part")
+            part.write_bytes(clean)
+            part.replace(path)
+        return result
 
     def read(self, atom: AtomId, data: bytes) -> Result:
         """A report, as that of the session in flight."""
-        return self.decode(self._order(atom, self.in_flight(atom)), data)
+        result = self.decode(self._order(atom, self.in_flight(atom)), data)
+        return replace(result, report=self.told(result.report))
+
+    def told(self, said: T) -> T:
+        """What a session said, in words or as a report, fit to be passed on."""
+        return cast("T", retold(said, self.secrets))
 
     def folder_of(self, atom: AtomId) -> Path:
         """Where the session in flight is told things, and reports."""
@@ -241,6 +262,7 @@ class Host:
     async def conclude(self, atom: AtomId, result: Result, nonce: int | None = None) -> Concluded:
         """Take a report; the event that it came to."""
         session = self.in_flight(atom, nonce)
+        result = replace(result, report=self.told(result.report))
         order = self._order(atom, session)
         lease = self.guests.trees.leased(session.number)
         event: Concluded | None = event_of(order, result.report, result.usage)
@@ -295,6 +317,7 @@ class Host:
 
     async def override(self, edit: OverrideBinding, why: str) -> None:
         """Other words for a result: a redirect like any other. IllegalEvent if it is refused."""
+        edit = self.told(edit)
         change = Redirected(type=CorrectionType.BINDINGS_OVERRIDE, edits=(edit,), description=why)
         await self.loop.take(change)
 
@@ -331,7 +354,7 @@ class Host:
         return decision.because or "something is still in flight"
 
     async def stop(self, reason: str, code: StopCode = StopCode.STOPPED_BY_USER) -> Decision:
-        await self.loop.take(StopRequested(reason=reason, code=code))
+        await self.loop.take(StopRequested(reason=self.told(reason), code=code))
         return await self.next()
 
     async def pause(self, *, active: bool) -> Decision:

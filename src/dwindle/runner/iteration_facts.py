@@ -31,6 +31,7 @@ def facts_of(bench: Bench, task: Task, came: Came, done: Done) -> dict[str, Any]
             "command": list(bench.guard.command),
             "exit_status": None if guard is None else guard.exit_code,
             "duration_ms": 0 if guard is None else round(guard.seconds * 1000),
+            "tests": None if came.judgement is None else came.judgement.tests,
         },
         "set_aside": came.set_aside,
         "notes": list(came.notes),

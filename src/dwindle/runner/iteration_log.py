@@ -16,6 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from dwindle.kernel.problem import Problem
+from dwindle.ports.legible import legible, legible_bytes
+from dwindle.ports.process import Secret
+from dwindle.ports.secrecy import told_bytes
 from dwindle.runner.tree_prompt import Refusal
 
 REFUSED: Final = "tree.refused.json"
@@ -25,6 +28,8 @@ REASONS: Final = "refusal.json"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IterationLog:
     folder: Path
+    secrets: tuple[Secret, ...] = ()
+    """Kept out of what others wrote."""
 
     @property
     def executor(self) -> Path:
@@ -43,12 +48,16 @@ class IterationLog:
     def write(self, name: str, content: bytes) -> None:
         (self.folder / name).write_bytes(content)
 
+    def keep(self, name: str, content: bytes) -> None:
+        """What somebody else wrote: for reading, and safe to be shown as it is."""
+        self.write(name, legible_bytes(told_bytes(content, self.secrets)))
+
     def add_event(self, line: bytes) -> None:
         with (self.folder / "events.jsonl").open("ab") as file:
             file.write(line + b"\n")
 
     def refuse(self, refusal: Refusal, in_a_row: int) -> None:
-        self.write(REFUSED, refusal.text.encode("utf-8", "replace"))
+        self.keep(REFUSED, refusal.text.encode("utf-8", "replace"))
         listed = [asdict(problem) for problem in refusal.problems]
         facts = {"in_a_row": in_a_row, "problems": listed}
         self.write(REASONS, _json(facts))
@@ -72,4 +81,4 @@ def refusal_in(folder: Path) -> tuple[int, Refusal] | None:
 
 
 def _json(facts: Mapping[str, Any]) -> bytes:
-    return json.dumps(facts, ensure_ascii=False, indent=2).encode("utf-8", "replace") + b"\n"
+    return legible(json.dumps(facts, ensure_ascii=False, indent=2)).encode() + b"\n"

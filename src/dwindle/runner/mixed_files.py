@@ -43,19 +43,26 @@ def mended(name: str, then: bytes | None, now: bytes) -> bytes | None:
 # --- tables --------------------------------------------------------------------------------------
 
 
+_TABLES = ("pytest", "tox")
+_TABLE = re.compile(r"\[+\s*tool\s*\.\s*[\"']?(?:pytest|tox)[\"']?\s*[].]")
+
+
 def _toml(then: str, now: str) -> str:
     def split(text: str) -> tuple[Any, Values]:
         whole = tomllib.loads(text)
         tools = whole.get("tool", {})
-        steers = tools.pop("pytest", None)
+        steers = {name: tools.pop(name) for name in _TABLES if name in tools}
         if not tools:
             whole.pop("tool", None)
         return steers, whole
 
-    return _spliced(then, now, re.compile(r"\[+\s*tool\s*\.\s*[\"']?pytest[\"']?\s*[].]"), split)
+    return _spliced(then, now, _TABLE, split)
 
 
-def _ini(section: str) -> Callable[[str, str], str]:
+def _ini(sections: str) -> Callable[[str, str], str]:
+    """`sections` is a pattern for the names of those that steer."""
+    wanted = re.compile(sections)
+
     def split(text: str) -> tuple[Any, Values]:
         parser = configparser.RawConfigParser(delimiters=("=", ":"), strict=False)
         try:
@@ -63,9 +70,10 @@ def _ini(section: str) -> Callable[[str, str], str]:
         except configparser.Error as error:
             raise ValueError(str(error)) from error
         whole = {name: dict(parser.items(name)) for name in parser.sections()}
-        return whole.pop(section, None), whole
+        steers = {name: whole.pop(name) for name in list(whole) if wanted.fullmatch(name)}
+        return steers, whole
 
-    heading = re.compile(rf"\[\s*{re.escape(section)}\s*\]")
+    heading = re.compile(rf"\[\s*(?:{sections})\s*\]")
     return lambda then, now: _spliced(then, now, heading, split)
 
 
@@ -73,9 +81,11 @@ Split = Callable[[str], tuple[Any, Values]]
 
 
 def _spliced(then: str, now: str, heading: re.Pattern[str], split: Split) -> str:
-    (steers, _), (own, rest) = split(then), split(now)
+    (steers, others_then), (own, rest) = split(then), split(now)
     if steers == own:
         return now
+    if then and rest == others_then:
+        return then  # to the letter
     _, others = _cut(now, heading)
     ours, _ = _cut(then, heading)
     text = "\n".join(part for part in (others.rstrip("\n"), ours.rstrip("\n")) if part) + "\n"
@@ -94,6 +104,35 @@ def _cut(text: str, heading: re.Pattern[str]) -> tuple[str, str]:
             inside = heading.match(line) is not None
         (matching if inside else others).append(line)
     return "\n".join(matching), "\n".join(others)
+
+
+# --- entry points --------------------------------------------------------------------------------
+
+_PLUGINS = "[pytest11]"
+
+
+def _entry_points(then: str, now: str) -> str:
+    """Read as Python does it, which pays no heed to how far a line is moved in."""
+    ours, _ = _plugins(then)
+    own, others = _plugins(now)
+    if ours == own:
+        return now
+    return "\n".join((*others, *((_PLUGINS, *ours) if ours else ()))) + "\n"
+
+
+def _plugins(text: str) -> tuple[list[str], list[str]]:
+    """The lines that make plugins of pytest known, and all others."""
+    plugins: list[str] = []
+    others: list[str] = []
+    inside = False
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("[") and line.endswith("]"):
+            inside = line.strip("[]").strip() == _PLUGINS.strip("[]")
+            if inside:
+                continue
+        if line:
+            (plugins if inside else others).append(line)
+    return plugins, others
 
 
 # --- package.json --------------------------------------------------------------------------------
@@ -142,8 +181,9 @@ def _scripts(package: Values) -> dict[str, Any]:
 
 
 _KINDS = {
-    "pyproject.toml": _Kind(("pytest",), _toml),
-    "setup.cfg": _Kind(("pytest",), _ini("tool:pytest")),
+    "pyproject.toml": _Kind(("pytest", "tox"), _toml),
+    "setup.cfg": _Kind(("pytest", "tox"), _ini(r"tool:pytest|tox:tox|testenv(?::[^]]*)?")),
     "tox.ini": _Kind(("pytest",), _ini("pytest")),
+    "entry_points.txt": _Kind(("pytest",), _entry_points),
     "package.json": _Kind(("node",), _package),
 }

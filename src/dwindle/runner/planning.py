@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dwindle.ports.agent import Agent, Place
+from dwindle.ports.legible import legible_bytes
 from dwindle.ports.process import Command, Containment
 from dwindle.ports.work import PlanningOrder, Result
 from dwindle.runner.planning_orders import bounded, planning_order_json
@@ -69,4 +70,4 @@ def _keep(report: Path, kept: Path, command: Command) -> None:
     with contextlib.suppress(OSError):
         if report.is_file() and not report.is_symlink():
             with report.open("rb") as file:
-                kept.write_bytes(command.told(file.read(REPORT_BYTES)))
+                kept.write_bytes(legible_bytes(command.told(file.read(REPORT_BYTES))))

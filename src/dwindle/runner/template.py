@@ -20,6 +20,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
+from dwindle.runner.inert import inert
+
 FOLDER: Final = "prompts"
 _SECTION: Final = re.compile(r"^(?=# )", re.MULTILINE)
 _CONDITION: Final = re.compile(r" \{\{(if|unless) ([a-z_]+)\}\}$")
@@ -66,7 +68,7 @@ class Template:
             unused = ", ".join(sorted(values.keys() - self.names)) or "nothing"
             raise WrongTemplate(f"{self._name}: {missing} is missing, {unused} is not used")
         found = (section.filled(values) for section in self._sections)
-        return "\n\n".join(text for text in found if text) + "\n"
+        return inert("\n\n".join(text for text in found if text) + "\n")
 
 
 @cache

@@ -6,8 +6,11 @@ never from what the agent says. Closing it (the event, the tree, the commit) is 
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import itertools
 import math
+import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +25,7 @@ from dwindle.ports.agent import Agent, Place
 from dwindle.ports.clock import Clock
 from dwindle.ports.in_place import InPlace
 from dwindle.ports.iteration import Guarded, Kind
-from dwindle.ports.process import Containment, Ended
+from dwindle.ports.process import Containment, Ended, Secret
 from dwindle.ports.tree import Judged, TreeFormat
 from dwindle.ports.work import (
     ENDS_THE_RUN,
@@ -33,10 +36,10 @@ from dwindle.ports.work import (
     Trouble,
     WorkOrder,
 )
-from dwindle.runner import guard as guards
 from dwindle.runner import guard_files, node_tools, owned_file
 from dwindle.runner.belongings import Belongings
-from dwindle.runner.guard import Guard
+from dwindle.runner.guard import Guard, Judgement
+from dwindle.runner.held import Held, PutBack, hold
 from dwindle.runner.iteration_log import IterationLog
 from dwindle.runner.meter import Meter
 from dwindle.runner.orders import order_json
@@ -48,6 +51,8 @@ TREE: Final = ".runner/tree.json"
 CONFIG: Final = ".runner/config.toml"
 REFUSED_CONFIG: Final = "config.refused.toml"
 REFUSED_TOOLS: Final = "tools.refused.{}.json"
+PUT_BACK: Final = "put_back.{}.txt"
+BEFORE: Final = "guard.before.log"
 LARGEST: Final = 16 << 20
 """Bytes of a file of ours that are read back; the format refuses a longer one."""
 REPORT_BYTES: Final = 1 << 20
@@ -91,6 +96,8 @@ class Bench:
     held_up: Callable[[AtomId, Wait], None] = lambda _atom, _wait: None
     """Told when a session has to wait for what passes."""
     meter: Meter = field(default_factory=Meter)
+    secrets: tuple[Secret, ...] = field(default=(), repr=False)
+    """What no log may hold, whoever wrote it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +111,15 @@ class Task:
     order: WorkOrder
     prompt: str
     log: IterationLog
+    tests: int | None = None
+    """How many the guard has to run; None: nobody has counted them."""
+    held: Held | None = None
+    """What steers the guard, as it is before the agent begins."""
+
+    @property
+    def name(self) -> str:
+        """Under which things are set aside."""
+        return f"{self.order.atom}/{self.order.attempt}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +130,8 @@ class Came:
     kind: Kind
     guarded: Guarded
     agent: Ended
-    guard: Ended | None = None
+    judgement: Judgement | None = None
+    """Of the guard, if it was asked."""
     usage: Usage
     crash: str = ""
     """Why the session failed, whatever it left; empty if it ended well."""
@@ -123,6 +140,12 @@ class Came:
     set_aside: str | None = None
     """Where work outside of `.runner/` is kept that was not asked for."""
     notes: tuple[str, ...] = ()
+    tests: int | None = None
+    """How many tests the guard has to run from now on; None: they cannot be counted."""
+
+    @property
+    def guard(self) -> Ended | None:
+        return None if self.judgement is None else self.judgement.ended
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -138,16 +161,16 @@ async def iterated(bench: Bench, task: Task, plan: Plan, seen: Mapping[str, None
     if isinstance(report, NoReport) and report.trouble in (*ENDS_THE_RUN, *PASSES):
         raise AgentGone(report, usage)
     crash = report.reason if isinstance(report, NoReport) and report.trouble not in HARMLESS else ""
-    after = owned_file.content_of(bench.place.path / TREE, LARGEST)
     meddled = _settings_put_back(bench, task, config)
     found = await bench.place.difference(task.base)
+    after = owned_file.content_of(bench.place.path / TREE, LARGEST)
     crash = "; ".join(words for words in (crash, robbed, found.trouble) if words)
     paths, aside = found.paths, None
     if task.mode is not Mode.WORK and _outside(paths):
-        name = f"{task.order.atom}/{task.order.attempt}"
-        aside = await bench.place.undo(task.base, OURS, name)
+        aside = await bench.place.undo(task.base, OURS, task.name)
         paths = tuple(path for path in paths if not _outside((path,)))
-    unfit, paths = await _lists_put_back(bench, task, paths)
+    back = await _held(bench, task, paths)
+    unfit, paths = await _lists_put_back(bench, task, back.left(paths))
     judged = bench.form.judged(task.content, after, seen)
     judged = _judged(judged, plan, task, (*unfit, *((CONFIG_CHANGED,) if meddled else ())))
     now = guard_files.digests(bench.guard.command, bench.place.path)
@@ -160,8 +183,9 @@ async def iterated(bench: Bench, task: Task, plan: Plan, seen: Mapping[str, None
         crash=crash,
         timed_out=ended.timed_out,
         refused_text=(after or b"") if judged.problems else b"",
-        set_aside=aside,
-        notes=(*found.notes, *guard_files.changed(judges, now)),
+        set_aside=aside or back.aside,
+        notes=(*found.notes, *filter(None, (back.note,)), *guard_files.changed(judges, now)),
+        tests=task.tests,
     )
     if came.kind is Kind.DECOMPOSE or crash or judged.problems:
         return came
@@ -169,13 +193,69 @@ async def iterated(bench: Bench, task: Task, plan: Plan, seen: Mapping[str, None
     if left <= 0:
         return replace(came, timed_out=True, crash="no time was left for the guard")
     task.log.guard.touch()  # there also if nothing is said
-    checked = await bench.guard.run(left, task.log.guard)
-    verdict = guards.verdict(checked)
+    judgement = await bench.guard.run(left, task.log.guard, task.tests)
     bench.ours.put_back(task.log.folder)
     _settings_put_back(bench, task, config)
     notes = (*came.notes, *guard_files.uncommitted(bench.place.ignored(tuple(now))))
-    timed_out = checked.timed_out
-    return replace(came, guard=checked, guarded=verdict, timed_out=timed_out, notes=notes)
+    return replace(
+        came,
+        judgement=judgement,
+        guarded=judgement.verdict,
+        timed_out=judgement.ended.timed_out,
+        notes=(*notes, *filter(None, (await asyncio.to_thread(let_go, task),))),
+        tests=_counted(task.tests, judgement),
+    )
+
+
+async def begun(bench: Bench, task: Task) -> Task:
+    """The task with all that has to be known before an agent can change it.
+
+    Tests are counted before they can become fewer, if nobody has counted them yet. The guard may
+    leave files behind then. They are nobody's work, and set aside.
+    """
+    tests = task.tests
+    if tests is None and task.mode is Mode.WORK and bench.guard.wants_a_count:
+        judgement = await bench.guard.run(bench.seconds, task.log.folder / BEFORE)
+        if await bench.place.dirt():
+            await bench.place.set_aside(task.base, task.name)
+        tests = judgement.tests or 0
+    held = await hold(bench.guard.steering, bench.place.path)
+    return replace(task, tests=tests, held=held)
+
+
+def let_go(task: Task) -> str:
+    """Put back what steers once more; a note, if there was anything.
+
+    After the guard, because tests run what an agent wrote. After a session that was cut short,
+    because git has set aside what it sees, and no more.
+    """
+    if task.held is None:
+        return ""
+    return PutBack(paths=task.held.put_unseen_back(_kept(task))).note
+
+
+def _counted(before: int | None, judgement: Judgement) -> int | None:
+    """What a green guard ran is the least for the next one."""
+    if judgement.tests is None or judgement.verdict is not Guarded.PASS:
+        return before
+    return max(before or 0, judgement.tests)
+
+
+async def _held(bench: Bench, task: Task, paths: Sequence[str]) -> PutBack:
+    if task.held is None:
+        return PutBack()
+    return await task.held.put_back(bench.place, task.base, paths, task.name, _kept(task))
+
+
+def _kept(task: Task) -> Callable[[str, bytes], None]:
+    """Puts into the log what git does not keep."""
+    numbers = itertools.count(len(list(task.log.folder.glob(PUT_BACK.format("*")))) + 1)
+
+    def keep(path: str, content: bytes) -> None:
+        text = os.fsencode(path) + b"\n\n" + content
+        task.log.keep(PUT_BACK.format(next(numbers)), text)
+
+    return keep
 
 
 def is_leaf(judged: Judged, node: AtomId) -> bool:
@@ -203,7 +283,7 @@ def _settings_put_back(bench: Bench, task: Task, config: bytes | None) -> bool:
     found = owned_file.content_of(path, LARGEST)
     changed = owned_file.put_back(path, config, LARGEST)
     if changed and found is not None:
-        task.log.write(REFUSED_CONFIG, found)
+        task.log.keep(REFUSED_CONFIG, found)
     return changed
 
 
@@ -219,7 +299,7 @@ async def _lists_put_back(
             problems += found
             unfit.append(path)
             text = owned_file.content_of(bench.place.path / path, LARGEST)
-            task.log.write(REFUSED_TOOLS.format(len(unfit)), text or b"")
+            task.log.keep(REFUSED_TOOLS.format(len(unfit)), text or b"")
     if unfit:
         await bench.place.restore(task.base, unfit)
     left = (path for path in paths if not set(node_tools.lists_among((path,))) & set(unfit))
@@ -278,7 +358,7 @@ async def _session(bench: Bench, task: Task) -> tuple[Ended, Result]:
         with contextlib.suppress(OSError):
             report = owned_file.content_of(place.report, REPORT_BYTES)
             if report is not None:
-                task.log.write("report.json", command.told(report))
+                task.log.keep("report.json", command.told(report))
         return ended, result
     finally:
         shutil.rmtree(place.outbox, ignore_errors=True)

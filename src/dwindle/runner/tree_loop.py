@@ -43,7 +43,8 @@ from dwindle.ports.work import PASSES
 from dwindle.ports.workspace import WorkspaceFailed
 from dwindle.runner import guard as guards
 from dwindle.runner import node_tools, owned_file
-from dwindle.runner.crew import News, whole
+from dwindle.runner.crew import News
+from dwindle.runner.held import PUT_BACK
 from dwindle.runner.iteration_facts import facts_of
 from dwindle.runner.iteration_log import IterationLog
 from dwindle.runner.judgement import bounded
@@ -55,12 +56,15 @@ from dwindle.runner.tree_iteration import (
     Bench,
     Came,
     Task,
+    begun,
     is_leaf,
     iterated,
+    let_go,
 )
 from dwindle.runner.tree_progress import Progress
 from dwindle.runner.tree_prompt import Mode, Refusal
 from dwindle.runner.tree_task import Chosen, task_of
+from dwindle.runner.whole import whole
 
 REASON = 4000
 SHOWN = 10
@@ -183,7 +187,7 @@ class TreeLoop:
             self._record(StopRequested(reason=_listed(tools.problems), code=StopCode.INVALID_PLAN))
             return
         number = progress.next_number
-        log = IterationLog(folder=self._logs / f"{number:04}")
+        log = IterationLog(folder=self._logs / f"{number:04}", secrets=self._bench.secrets)
         log.begin(progress.content)
         self._log = log
         role = Role.WORKER if isinstance(action, Work) else Role.PROBE
@@ -191,6 +195,7 @@ class TreeLoop:
         self._record(SessionStarted(atom=action.atom, role=role))
         task = task_of(bench, progress, chosen, base, log)
         try:
+            task = await begun(bench, task)
             await bench.place.hand_over(base)
             came = await iterated(bench, task, self.plan, progress.seen)
             self._closing = True
@@ -233,7 +238,8 @@ class TreeLoop:
     async def _cut_short(self, task: Task, cause: Interruption) -> None:
         """Not an iteration: what there is is kept, and the checkout is as it was before."""
         order = task.order
-        await self._bench.place.set_aside(task.base, f"{order.atom}/{order.attempt}")
+        await self._bench.place.set_aside(task.base, task.name)
+        let_go(task)
         used = self._bench.meter.take(order.nonce)
         self._record(
             SessionInterrupted(atom=order.atom, nonce=order.nonce, cause=cause, usage=used)
@@ -274,9 +280,9 @@ class TreeLoop:
             kind=came.kind,
             guard=came.guarded,
         )
-        commit = await bench.place.commit(task.base, f"{iteration.subject}\n")
-        progress.content = content
-        progress.done.append(Done(iteration=iteration, commit=commit))
+        commit = await bench.place.commit(task.base, iteration.message(came.tests))
+        progress.content, progress.tests = content, came.tests
+        progress.done.append(Done(iteration=iteration, commit=commit, tests=came.tests))
         progress.seen.update(dict.fromkeys(self.plan.atoms))
         self._record(
             IterationCommitted(
@@ -287,7 +293,7 @@ class TreeLoop:
             )
         )
         task.log.write("tree.after.json", content)
-        task.log.write("diff.patch", await bench.place.patch(task.base, commit, PATCH))
+        task.log.keep("diff.patch", await bench.place.patch(task.base, commit, PATCH))
         task.log.end(facts_of(bench, task, came, progress.done[-1]))
         if came.timed_out:
             reason = f"iteration {iteration.number:04} took more than {bench.seconds:g} s"
@@ -305,9 +311,10 @@ class TreeLoop:
             return replace(failed, reason=bounded(came.crash, REASON))
         if came.kind is Kind.DECOMPOSE:
             return Replanned(atom=node, nonce=nonce, usage=came.usage, edit=edit)
-        if came.guarded is Guarded.FAIL and came.guard is not None:
-            words = guards.words(self._bench.guard, came.guard)
-            return replace(failed, reason=bounded(words, REASON))
+        if came.guarded is Guarded.FAIL and came.judgement is not None:
+            words = guards.words(self._bench.guard, came.judgement)
+            back = [note for note in came.notes if note.startswith(PUT_BACK)]
+            return replace(failed, reason=bounded("\n".join((*back, words)), REASON))
         if not is_leaf(came.judged, node):
             words = "the guard is green, but the node was split or removed in the same session"
             return replace(failed, reason=words)

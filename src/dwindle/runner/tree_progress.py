@@ -20,6 +20,8 @@ class Progress:
     seen: dict[str, None] = field(default_factory=dict)
     """Every id that was ever on the branch."""
     refusal: Refusal | None = None
+    tests: int | None = None
+    """How many tests the guard has to run; None: they have to be counted before an agent works."""
 
     @property
     def next_number(self) -> int:

@@ -17,6 +17,7 @@ from typing import Final
 from dwindle.kernel.problem import Problem
 from dwindle.ports.iteration import Iteration
 from dwindle.ports.tree import Node
+from dwindle.runner.inert import inert
 
 GOAL: Final = 60_000
 NOTE: Final = 20_000
@@ -91,6 +92,13 @@ When you have ended and something outside of `.runner/` has changed, the loop ru
 only if it succeeds does the selected node pass:
 """
 
+STEERED: Final = """\
+What steers it is put back as it was before it runs: its recipe or script (Makefile, justfile,
+scripts in package.json), settings and hooks of test tools (conftest.py, pytest.ini, the pytest
+table of pyproject.toml and their like). What tests need belongs into the test files. Fewer tests
+than before are no success. Only a person can allow more, in the settings: if it has to be, say so
+in `.runner/HUMAN_QUESTIONS.md`."""
+
 PROCEED: Final = """\
 - Nobody answers questions now. Decide, go on, and write assumptions into `.runner/ASSUMPTIONS.md`,
   open questions into `.runner/HUMAN_QUESTIONS.md`, mistakes and their lessons into
@@ -122,7 +130,7 @@ Change nothing outside of `.runner/`: it would be set aside and undone.""",
 
 
 def prompt_of(pack: Pack) -> str:
-    return "\n\n".join(_sections(pack)) + "\n"
+    return inert("\n\n".join(_sections(pack)) + "\n")
 
 
 def _sections(pack: Pack) -> Iterator[str]:
@@ -134,7 +142,7 @@ def _sections(pack: Pack) -> Iterator[str]:
     if written:
         parts = [f"`{name}`\n{fenced(tail(text, NOTE))}" for name, text in written]
         yield "# Notes\n\n" + "\n\n".join(parts)
-    yield f"{GUARDED}\n    {pack.guard}"
+    yield f"{GUARDED}\n    {pack.guard}\n\n{STEERED}"
     yield TASKS[pack.mode] + "\n" + PROCEED
     if pack.refusal is not None and pack.mode is Mode.REPAIR:
         yield _refused(pack.refusal)

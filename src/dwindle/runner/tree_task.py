@@ -76,6 +76,7 @@ def task_of(bench: Bench, progress: Progress, chosen: Chosen, base: str, log: It
         order=order,
         prompt=prompt_of(pack),
         log=log,
+        tests=progress.tests,
     )
 
 

@@ -30,6 +30,7 @@ from dwindle.runner.judgement import (
     judged,
     not_judged,
 )
+from dwindle.runner.whole import whole
 
 Place = tuple[int, ...]
 """Where a check stands in the checklist."""
@@ -114,7 +115,7 @@ async def verify(
     try:
         found = await findings(base_case, lease.path, runner, jury)
     finally:
-        await workspace.discard(lease)
+        await whole(workspace.discard(lease))  # nobody comes back for half a tree
     return round_of(base_case, commit, found)
 
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from dwindle.kernel.events import Event, RedirectRequested, StopRequested
 from dwindle.kernel.model import Plan, StopCode
+from dwindle.ports.process import Secret
+from dwindle.ports.secrecy import told_bytes
 from dwindle.runner.control import GONE, PATIENCE, Pause
 from dwindle.runner.ledger import Ledger
 
@@ -28,7 +30,10 @@ Read = Callable[[bytes], tuple[Plan | None, bytes]]
 
 
 class FileWatch:
-    """`read` decodes the file; `aside` is where a change that nobody asked for is kept."""
+    """`read` decodes the file; `aside` is where a change that nobody asked for is kept.
+
+    What is secret is not kept.
+    """
 
     def __init__(  # noqa: PLR0913 - what it looks at, and how
         self,
@@ -39,6 +44,7 @@ class FileWatch:
         *,
         pause: Pause | None = None,
         clock: Callable[[], float] = time.monotonic,
+        secrets: Sequence[Secret] = (),
     ) -> None:
         self._path = path
         self._name = str(path)
@@ -47,6 +53,7 @@ class FileWatch:
         self._aside = aside
         self._pause = pause or Pause()
         self._clock = clock
+        self._secrets = secrets
         self._paused_at: float | None = None
         self._seen: tuple[int, int, int] | None = None
         self._ours = b""
@@ -107,7 +114,7 @@ class FileWatch:
     def _tampered(self, content: bytes, what: str) -> tuple[Event, ...]:
         """Keep what was found, put the file back, and end the run."""
         self._aside.parent.mkdir(parents=True, exist_ok=True)
-        self._aside.write_bytes(content)
+        self._aside.write_bytes(told_bytes(content, self._secrets))
         self._ledger.put_back()
         self._seen = None
         kept = f"{what}; it is kept as {self._aside.name}"

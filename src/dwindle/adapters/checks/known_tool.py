@@ -5,9 +5,10 @@ collects, or code under test that calls `os._exit(0)` all end with it. So where 
 run a tool that we know, the tool is asked for a report, and the count in it has to agree.
 
 The request travels in the environment and not on the command line: so it also reaches a tool that
-`uv run` or `npm test` starts, and the command stays what the person wrote. A command that sets that
-variable, or asks for a report of its own, would undo the request; it is left alone, and the exit
-code has to do.
+`uv run`, `make test` or `npm test` starts, and the command stays what the person wrote. A command
+or recipe that sets that variable, or asks for a report of its own, would undo the request; it is
+left alone, and the exit code has to do. Which tool a recipe runs is read from the checkout, if it
+is simple enough to be read: see `recipes.py`.
 
 | tool | how | report |
 |---|---|---|
@@ -22,13 +23,15 @@ Both Python tools are also imported by our `sitecustomize`, before the checkout 
 from __future__ import annotations
 
 import platform
+import posixpath
 import re
 import shlex
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dwindle.adapters.checks import pytest_run
+from dwindle.adapters.checks.recipes import PACKAGE_MANAGERS, recipe_of
 from dwindle.adapters.checks.shell_line import simple_commands, without_assignments
 from dwindle.adapters.checks.tally import Tally, cargo_tally, case_tally, suite_tally
 
@@ -38,7 +41,6 @@ REPORT = "DWINDLE_TESTS"
 
 _ISOLATED = re.compile(r"-[a-zA-Z]*[IES][a-zA-Z]*")
 _SETS_PATH = re.compile(r"(?<!\S)PYTHONPATH=(?=(\S)?)")
-_SCRIPTS = ("npm", "yarn", "pnpm")
 _TEST_SCRIPT = (("test",), ("t",), ("tst",), ("run", "test"), ("run-script", "test"))
 _RUNNER = """#!/bin/sh
 said="$DWINDLE_TESTS/$$"
@@ -66,23 +68,98 @@ class KnownTool:
     readable: tuple[Path, ...] = ()
 
 
-def known_tool(line: str) -> KnownTool | None:
-    """The one tool that a `&&` list runs, if its count can be had."""
-    if not any(word in line for word in ("test", " t")):  # to read one properly takes a while
+def known_tool(line: str, tree: Path | None = None) -> KnownTool | None:
+    """The one tool that a `&&` list runs, if its count can be had.
+
+    With a tree, also the one behind a recipe in it.
+    """
+    if not any(word in line for word in _SIGNS):  # to read one properly takes a while
         return None
-    commands = simple_commands(line)
-    found = [tool for words in commands if (tool := _tool(words, line)) is not None]
+    if not simple_commands(line):
+        return None
+    try:
+        found = list(_runs(line, _Place(tree=tree, line=line)))
+    except _NotSimple:
+        return None
     if len(found) != 1:
         return None
-    flat = [word for words in commands for word in words]
-    return None if any(word.startswith(_OWN[found[0].name]) for word in flat) else found[0]
+    tool, told = found[0]
+    return None if any(own in told for own in _OWN[tool.name]) else tool
+
+
+_SIGNS = ("test", " t", "make", "just", *PACKAGE_MANAGERS, "sh", "/")
+_TESTS = re.compile(r"(?:pytest|py\.test|unittest|--test|cargo)\b")
+_DEEPEST = 4
+
+
+class _NotSimple(Exception):
+    """A tool is run in a way that only a shell could work out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where a line stands."""
+
+    tree: Path | None
+    line: str
+    """The command that it all began with."""
+    folder: str = ""
+    told: str = ""
+    """The text of the recipes that led here."""
+    says_no: int | None = None
+    must_report: bool = True
+    depth: int = 0
+
+
+def _runs(line: str, at: _Place) -> Iterator[tuple[KnownTool, str]]:
+    """Each tool that a line runs, with all that was said on the way to it."""
+    commands = () if "{{" in line else simple_commands(line)
+    if not commands and _TESTS.search(line):
+        raise _NotSimple
+    folder = at.folder
+    for words in commands:
+        if words[0] == "cd" and len(words) == len(("cd", "folder")):
+            folder = posixpath.join(folder, words[1])
+        tool = _tool(words, at.line)
+        try:
+            inner = list(_behind(words, replace(at, folder=folder)))
+        except _NotSimple:
+            if tool is None:
+                raise
+            inner = []
+        tool = None if inner else tool
+        if tool is not None and at.depth and tool.name == "unittest" and _SETS_PATH.search(line):
+            raise _NotSimple
+        if tool is not None:
+            must_report = tool.must_report and at.must_report
+            tool = replace(tool, says_no=at.says_no or tool.says_no, must_report=must_report)
+            inner = [(tool, f"{at.told}\n{line}")]
+        yield from inner
+
+
+def _behind(words: tuple[str, ...], at: _Place) -> Iterator[tuple[KnownTool, str]]:
+    if at.tree is None or at.depth == _DEEPEST:
+        return
+    recipe = recipe_of(words, at.tree, at.folder)
+    if recipe is None:
+        return
+    inside = replace(
+        at,
+        folder=recipe.folder,
+        told=f"{at.told}\n{recipe.text}",
+        says_no=at.says_no or recipe.says_no,
+        must_report=at.must_report and recipe.is_whole,
+        depth=at.depth + 1,
+    )
+    for line in recipe.lines:
+        yield from _runs(line, inside)
 
 
 _OWN = {
-    "pytest": (f"{pytest_run.ADDOPTS}=", "--junitxml", "--junit-xml"),
-    "unittest": (f"{REPORT}=",),
-    "node": ("NODE_OPTIONS=", "--test-reporter"),
-    "cargo": ("CARGO_TARGET_", f"{REPORT}="),
+    "pytest": (pytest_run.ADDOPTS, "--junitxml", "--junit-xml"),
+    "unittest": (REPORT,),
+    "node": ("NODE_OPTIONS", "--test-reporter"),
+    "cargo": ("CARGO_TARGET_", REPORT),
 }
 """Words by which a command would undo the request."""
 
@@ -96,7 +173,7 @@ def _tool(words: tuple[str, ...], line: str) -> KnownTool | None:
     program, rest = (words[0].rpartition("/")[2], words[1:]) if words else ("", ())
     if program == "node" and "--test" in rest:
         return _node(line, must_report=True)
-    if program in _SCRIPTS and any(rest[: len(way)] == way for way in _TEST_SCRIPT):
+    if program in PACKAGE_MANAGERS and any(rest[: len(way)] == way for way in _TEST_SCRIPT):
         return _node(line, must_report=False)
     if program == "cargo":
         rest = rest[1:] if rest[:1] and rest[0].startswith("+") else rest
@@ -114,10 +191,13 @@ def _is_isolated(words: tuple[str, ...]) -> bool:
 
 def _with_gate(line: str) -> str:
     """Where a command sets PYTHONPATH itself, we stand in front there too."""
+    gate = shlex.quote(str(GATE))
+    if gate != str(GATE) and re.search(r"[\"']", line):
+        return line  # it may stand in quotes there, and cannot be quoted once more
 
     def put(found: re.Match[str]) -> str:
         between = ":" if found[1] else ""
-        return f"{found[0]}{shlex.quote(str(GATE))}{between}"
+        return f"{found[0]}{gate}{between}"
 
     return _SETS_PATH.sub(put, line)
 

@@ -8,14 +8,11 @@ agents. What no machine can decide comes back NOT_JUDGED: leaving it out is neve
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from dwindle.adapters.checks.counting import reports_folder
 from dwindle.adapters.checks.endings import Ending, Reply, ending
 from dwindle.adapters.checks.known_tool import KnownTool, known_tool
 from dwindle.adapters.checks.output import digest_of, end_of
@@ -91,9 +88,9 @@ class MechanicalChecks:
 
     async def _command(self, check: Check, tree: Path, seconds: float) -> CheckResult:
         line = check.value or ""
-        tool = known_tool(line)
+        tool = known_tool(line, tree)
         if tool is not None:
-            with self._reports() as reports:
+            with reports_folder(self._settings.scratch) as reports:
                 ended = await self._shell(line, tree, seconds, (tool, reports))
                 return self._counted(check, ended, seconds, tool, reports)
         ended = await self._shell(line, tree, seconds)
@@ -143,17 +140,6 @@ class MechanicalChecks:
         )
 
     # --- counts ----------------------------------------------------------------------------------
-
-    @contextmanager
-    def _reports(self) -> Iterator[Path]:
-        """Where a tool may leave its reports, in a folder that it cannot write to."""
-        folder = Path(tempfile.mkdtemp(prefix="dwindle-check-", dir=self._settings.scratch))
-        try:
-            reports = Path(os.path.realpath(folder)) / "reports"
-            reports.mkdir()
-            yield reports
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     def _counted(
         self, check: Check, ended: Ended, seconds: float, tool: KnownTool, reports: Path

@@ -16,7 +16,9 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+
+from dwindle.testing.adversaries import gates as gates  # noqa: PLC0414 - its programs are listed
+from dwindle.testing.adversaries.here import PROGRAMS, Here, program
 
 LIFETIME = 20.0
 MEBIBYTE = 1 << 20
@@ -25,48 +27,6 @@ NOTICED = 1.5
 """Seconds in which a runner that looks at its files has looked."""
 
 quietly = contextlib.suppress(OSError)
-
-
-class Here:
-    """What a session knows."""
-
-    def __init__(self, token: str, outside: Path) -> None:
-        self.token = token
-        self.outside = outside
-        try:
-            text = Path(os.environ["DWINDLE_ORDER"]).read_text("utf-8")
-            self.order: dict[str, Any] = json.loads(text)
-        except (KeyError, OSError):
-            self.order = {}
-
-    @property
-    def attempt(self) -> int:
-        return int(self.order.get("attempt", 1))
-
-    @property
-    def root(self) -> Path:
-        """The repository, of which we have a work tree; or so we think."""
-        for folder in (Path.cwd(), *Path.cwd().parents):
-            if folder.name == ".runner":
-                return folder.parent
-        return Path.cwd()
-
-    def report(self, **fields: object) -> None:
-        Path(os.environ["DWINDLE_REPORT"]).write_text(json.dumps(fields), "utf-8")
-
-    def claim(self, summary: str = "done", **fields: object) -> None:
-        self.report(success=True, summary=summary, **fields)
-
-    def journals(self) -> list[Path]:
-        return sorted(self.root.glob(".runner/journal/*.jsonl"))
-
-
-PROGRAMS: Final[dict[str, Callable[[Here], None]]] = {}
-
-
-def program(play: Callable[[Here], None]) -> Callable[[Here], None]:
-    PROGRAMS[play.__name__.replace("_", "-")] = play
-    return play
 
 
 def main(words: list[str]) -> int:
@@ -128,52 +88,6 @@ def alternates(here: Here) -> None:
 def decomposes_forever(here: Here) -> None:
     halves = [{"description": "one half of it"}, {"description": "the other half"}]
     here.report(decomposition={"children": halves, "reason": "it is too much at once"})
-
-
-# --- gates ---------------------------------------------------------------------------------------
-
-CONFTEST = """\
-import pytest
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport():
-    outcome = yield
-    outcome.get_result().outcome = "passed"
-"""
-
-
-@program
-def edits_tests(here: Here) -> None:
-    Path("tests/test_calc.py").write_text(
-        "def test_one():\n    pass\n\n\ndef test_two():\n    pass\n", "utf-8"
-    )
-    here.claim()
-
-
-@program
-def hides_failures(here: Here) -> None:
-    Path("conftest.py").write_text(CONFTEST, "utf-8")
-    here.claim()
-
-
-@program
-def shadows_pytest(here: Here) -> None:
-    Path("pytest.py").write_text("print('2 passed')\nraise SystemExit(0)\n", "utf-8")
-    here.claim()
-
-
-@program
-def exits_in_module(here: Here) -> None:
-    Path("calc.py").write_text(f"import os\n\nos._exit(0)  # {here.attempt}\n", "utf-8")
-    here.claim()
-
-
-@program
-def skips_tests(here: Here) -> None:
-    text = f"import pytest\n\n\ndef add(a, b):\n    pytest.skip('later {here.attempt}')\n"
-    Path("calc.py").write_text(text, "utf-8")
-    here.claim()
 
 
 # --- the files of the run ------------------------------------------------------------------------

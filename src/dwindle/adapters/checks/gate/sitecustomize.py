@@ -5,7 +5,8 @@ a file pytest.py in it would be the tool. Here the tool is imported first; what 
 Of unittest, which writes no reports, its runner is made to write one.
 
 It is run by whatever Python the checkout is tested with, old ones too, and for every program of
-that Python which starts meanwhile: so it imports next to nothing, and leaves the others alone.
+that Python which starts meanwhile: so it imports next to nothing, and leaves the others alone, but
+for its place in PYTHONPATH, by which it reaches a tool that they start.
 """
 
 # It is not part of any package, and knows nothing that came with a newer Python.
@@ -60,6 +61,16 @@ def step_aside():
     else:
         os.environ.pop("PYTHONPATH", None)
     sys.path[:] = [p for p in sys.path if p != HERE]
+
+
+def compile_anew():
+    """A compiled module may say that nobody need compare it with its source; somebody does."""
+    try:
+        import _imp
+
+        _imp.check_hash_based_pycs = "always"
+    except ImportError:
+        pass
 
 
 def import_pytest():
@@ -124,6 +135,7 @@ def without_pythonpath():
 TOOL = tool_in(arguments())
 if TOOL:
     step_aside()
+    compile_anew()
     whole = sys.path[:]
     sys.path[:] = without_pythonpath()
     if TOOL == "pytest":
@@ -131,4 +143,6 @@ if TOOL:
     elif os.environ.get(REPORT):
         count_unittest(os.environ.pop(REPORT))
     sys.path[:] = whole
-    hand_over()
+else:
+    sys.path[:] = [p for p in sys.path if p != HERE]
+hand_over()
