@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dwindle.adapters.formats.draft_plan import Draft
     from dwindle.adapters.workspaces.furnish import Setup
     from dwindle.adapters.workspaces.repository import Repository
-    from dwindle.ports.process import Bounds, Containment
+    from dwindle.ports.process import Bounds, Containment, Secret
     from dwindle.runner.alignment import Surroundings
     from dwindle.runner.certificate import Contained
 
@@ -167,19 +167,43 @@ def surroundings(repository: Repository, settings: Settings) -> Surroundings:
 
 
 def containment_for(settings: Settings, repository: Repository | None = None) -> Containment:
-    """The strongest that works here; of the repository, history and what is shared are seen."""
+    """The strongest that works here; of the repository, history and what is shared are seen.
+
+    The sockets by which people reach a run are not: code under test could say that it is done.
+    """
     from dwindle.adapters.containment.bare import Bare  # noqa: PLC0415
     from dwindle.adapters.containment.bounded import Bounded  # noqa: PLC0415
     from dwindle.adapters.containment.choice import choose  # noqa: PLC0415
     from dwindle.adapters.containment.discreet import Discreet  # noqa: PLC0415
     from dwindle.adapters.containment.showing import Showing  # noqa: PLC0415
+    from dwindle.runner.sockets import SOCKETS  # noqa: PLC0415
 
     kind = choose() if settings.sandbox.enabled else Bare()
-    found = Bounded(Discreet(kind), bounds_of(settings))
+    found = Bounded(Discreet(kind, known_secrets(settings)), bounds_of(settings))
     if repository is None:
         return found
     shared = (repository.checkout / name for name in settings.workspace.share)
-    return Showing(found, (repository.common, *shared))
+    sockets = (repository.checkout / ".runner" / name for name in SOCKETS.values())
+    return Showing(found, (repository.common, *shared), hidden=tuple(sockets))
+
+
+def known_secrets(settings: Settings) -> tuple[Secret, ...]:
+    """What an agent may be given, or get to know here, and nobody may read of it."""
+    from dwindle.adapters.agents.stored_logins import stored_logins  # noqa: PLC0415
+    from dwindle.ports.secrecy import longest_first, secrets_in_words, secrets_of, spelt  # noqa: PLC0415
+
+    let_through = {name: os.environ[name] for name in settings.sandbox.env if name in os.environ}
+    agents = settings.agents
+    commands = [agents.worker, agents.probe, agents.verifier, agents.planner]
+    words = (pair for one in commands for pair in secrets_in_words(one.command, "command"))
+    notify = settings.notify
+    address = notify.webhook or os.environ.get(notify.webhook_env or "", "")
+    return longest_first(
+        (
+            *secrets_of(let_through, os.environ),
+            *spelt((*stored_logins(os.environ), *words, ("webhook", address))),
+        )
+    )
 
 
 def bounds_of(settings: Settings) -> Bounds:
@@ -199,9 +223,10 @@ def bounds_of(settings: Settings) -> Bounds:
 
 def contained_by(settings: Settings, containment: Containment) -> Contained:
     """What was in force, for the certificate and for whoever asks."""
+    from dwindle.adapters.containment.bounds import in_force  # noqa: PLC0415
     from dwindle.runner.certificate import Contained  # noqa: PLC0415
 
-    sandbox, bounds = settings.sandbox, bounds_of(settings)
+    sandbox, bounds = settings.sandbox, in_force(bounds_of(settings), containment.strength)
     return Contained(
         strength=containment.strength,
         mechanism=containment.mechanism,

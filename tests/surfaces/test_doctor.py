@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import shutil
 import sys
 from pathlib import Path
 
+import pytest
 from tests.surfaces.command import PLAIN, TREE_FILE, Ended, dwindle, repository, write
 from tests.surfaces.installed_package import install
 from tests.surfaces.small_runs import SCRIPT, SETTINGS
 from tests.surfaces.test_commands_page import keys, table
 
+from dwindle.adapters.containment import bounds as containment_bounds
+from dwindle.adapters.containment.bounds import in_force
 from dwindle.adapters.containment.cage import pens
 from dwindle.adapters.containment.choice import survey
-from dwindle.ports.process import Strength
+from dwindle.ports.process import Bounds, Strength
+from dwindle.surfaces import examination
+from dwindle.surfaces.examination import UNHELD, examined
+from dwindle.surfaces.finding import State
 
 FREE = re.compile(r"[\d.]+ GB free")
 MEMORY = re.compile(r"[\d.]+ GiB of memory")
@@ -32,7 +39,10 @@ def looked(folder: Path, *words: str, **surroundings: str) -> Ended:
 def bounds() -> tuple[str, str, str]:
     grouped = {name for pen in pens() for name in pen.controllers} >= {"memory", "pids"}
     by = "control groups" if grouped else "resource limits"
-    return "ok", f"4096 processes, some memory, files of 16.0 GiB; held by {by}", ""
+    best = next(kind for kind in survey() if not kind.problem)
+    held = in_force(Bounds(processes=4096), best.strength).processes is not None
+    what = f"some memory, files of 16.0 GiB; held by {by}"
+    return ("ok", f"4096 processes, {what}", "") if held else ("note", what, UNHELD)
 
 
 def findings(folder: Path, **surroundings: str) -> dict[str, tuple[str, str, str]]:
@@ -93,6 +103,23 @@ def test_everything_is_there(tmp_path: Path) -> None:
     assert commands == {"worker": scripted, "probe": scripted, "verifier": [str(tool), "--all"]}
     assert sorted(dict.fromkeys(keys(found))) == sorted(table("`doctor --json`"))
     assert said.out.endswith("guard       ok        sh -c true\nA run could start here.\n")
+
+
+def test_a_bound_that_nothing_holds_is_not_claimed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root, where no control group can be made."""
+    repository(tmp_path)
+    monkeypatch.setattr(containment_bounds, "pens", lambda: ())
+    monkeypatch.setattr(examination, "pens", lambda: ())
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    (found,) = (one for one in examined(tmp_path) if one.name == "bounds")
+    what = MEMORY.sub("some memory", found.what)
+    assert (found.state, what, found.hint) == (
+        State.NOTE,
+        "some memory, files of 16.0 GiB; held by resource limits",
+        UNHELD,
+    )
 
 
 def test_nothing_is_there(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from dwindle import wiring
 from dwindle.adapters.agents.command import CommandAgent
-from dwindle.adapters.containment.bare import Bare
 from dwindle.adapters.containment.cage import pens
 from dwindle.adapters.containment.choice import survey
 from dwindle.adapters.formats.config_kinds import Backend
@@ -40,6 +39,11 @@ from dwindle.surfaces.tree_findings import tree_findings
 
 PATIENCE = 5.0
 """Seconds that a program gets to say its version."""
+
+UNHELD = (
+    "the number of processes is not held: without a control group the kernel does not hold root to "
+    "it, nor anybody who has no sandbox"
+)
 
 LITTLE = 1 << 30
 """Bytes below which free space is worth a word."""
@@ -133,10 +137,12 @@ def _let_have(settings: Settings) -> Iterator[Finding]:
         hint = f"not set: {', '.join(unset)}" if unset else ""
         what = f"agents and checks also see {', '.join(sandbox.env)}"
         yield Finding(name="env", state=State.NOTE, what=what, hint=hint)
-    contained = wiring.contained_by(settings, Bare())
+    contained = wiring.contained_by(settings, wiring.containment_for(settings))
     grouped = {name for pen in pens() for name in pen.controllers}
     by = "held by control groups" if grouped >= {"memory", "pids"} else "held by resource limits"
-    yield Finding(name="bounds", state=State.OK, what=f"{bounds_text(contained)}; {by}")
+    what = f"{bounds_text(contained)}; {by}"
+    state, hint = (State.NOTE, UNHELD) if contained.processes is None else (State.OK, "")
+    yield Finding(name="bounds", state=state, what=what, hint=hint)
 
 
 # --- programs ------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.adapters.containment.survivors import survivors_after
 
-from dwindle.adapters.containment import Bare, cage, spare_disk
+from dwindle.adapters.containment import Bare, bounds, cage, spare_disk
 from dwindle.adapters.containment.bounded import Bounded
 from dwindle.adapters.containment.cage import Cage, Pen
 from dwindle.adapters.containment.choice import DescribedContainment
 from dwindle.adapters.containment.spare_disk import too_full
-from dwindle.ports.process import UNBOUNDED, Bounds, Command, Ended, Limit
+from dwindle.ports.process import UNBOUNDED, Bounds, Command, Ended, Limit, Strength
 
 CHILD = Path(__file__).with_name("bounded_child.py")
 KINDS = [("bubblewrap", "self"), ("bubblewrap", "nobody"), ("unshare", "nobody")]
@@ -92,10 +94,13 @@ def test_without_bounds_all_of_it_goes_through(folder: Path) -> None:
 
 
 def test_a_program_killed_for_want_of_memory_says_so(folder: Path) -> None:
-    if not any("memory" in pen.controllers for pen in cage.pens()):
-        pytest.skip("there is no control group for memory that we may use")
+    """Where we may make a group; elsewhere it is refused the memory, and nobody has to end it."""
     command = Command(argv=("/usr/bin/python3", "-c", "x = bytearray(512 << 20)"), cwd=folder)
     ended = asyncio.run(Bounded(Bare(), Bounds(memory_bytes=128 << 20)).run(command))
+    if not any("memory" in pen.controllers for pen in cage.pens()):
+        assert (ended.exit_code, ended.limit, ended.error) == (1, None, "")
+        assert "MemoryError" in ended.stderr.text()
+        return
     assert (ended.signal, ended.limit, ended.error) == (
         9,
         Limit.MEMORY,
@@ -113,11 +118,10 @@ def test_a_group_gets_its_bounds_then_its_first_process_and_is_used_again(
     pen = Pen(tmp_path, unified=True, controllers=("memory", "pids"))
     monkeypatch.setattr(cage, "pens", lambda: (pen,))
     monkeypatch.setattr(cage, "_idle", {})
-    bounds = Bounds(processes=7, memory_bytes=99)
+    both = Bounds(processes=7, memory_bytes=99)
 
-    made = cage.cage_for(bounds)
+    made = cage.cage_around(4711, both)
     assert made is not None
-    assert made.take_in(4711)
     ((_, group),) = made.groups
     assert {path.name: path.read_text() for path in group.iterdir()} == {
         "pids.max": "7",
@@ -128,10 +132,86 @@ def test_a_group_gets_its_bounds_then_its_first_process_and_is_used_again(
     (group / "memory.events").write_text("low 0\noom 1\noom_kill 1\n")
     assert made.has_killed()
 
+    (group / "cgroup.procs").write_text("")
     cage.let_go(made)
-    assert cage.cage_for(Bounds(processes=8)) is not made
-    assert cage.cage_for(bounds) is made
-    assert cage.cage_for(UNBOUNDED) is None
+    assert cage.cage_around(4712, Bounds(processes=8)) is not made
+    assert cage.cage_around(4712, both) is made
+    assert cage.cage_around(4712, UNBOUNDED) is None
+
+
+@pytest.mark.parametrize("unified", [True, False])
+def test_a_group_in_which_somebody_is_left_is_cleared_and_not_used_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unified: bool
+) -> None:
+    pen = Pen(tmp_path, unified=unified, controllers=("pids",))
+    monkeypatch.setattr(cage, "pens", lambda: (pen,))
+    monkeypatch.setattr(cage, "_idle", {})
+    monkeypatch.setattr(cage, "_left", [])
+    few = Bounds(processes=7)
+
+    made = cage.cage_around(4711, few)
+    assert made is not None
+    cage.let_go(made)
+
+    ((_, group),) = made.groups
+    assert (group / "cgroup.kill").exists() is unified
+    assert cage.cage_around(4712, few) is not made
+
+
+def test_a_group_that_another_runner_removed_while_it_was_empty_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two runs at once: each removes what looks left over when it begins."""
+    pen = Pen(tmp_path, unified=True, controllers=("pids",))
+    monkeypatch.setattr(cage, "pens", lambda: (pen,))
+    monkeypatch.setattr(cage, "_idle", {})
+    few = Bounds(processes=7)
+    made = cage.cage_around(4711, few)
+    assert made is not None
+    ((_, group),) = made.groups
+    (group / "cgroup.procs").write_text("")
+    cage.let_go(made)
+    shutil.rmtree(group)
+
+    again = cage.cage_around(4712, few)
+
+    assert again is not None
+    assert again is not made
+    ((_, group),) = again.groups
+    assert (group / "cgroup.procs").read_text() == "4712"
+
+
+def test_whoever_got_away_is_ended_with_his_group_where_a_group_can_do_that(
+    folder: Path, token: str
+) -> None:
+    """For real: without a sandbox, a session of its own gets away from anything else."""
+    script = f"setsid sh -c 'sleep 20; : ' {token} & sleep 0.3"
+    command = Command(argv=("/bin/sh", "-c", script), cwd=folder)
+    asyncio.run(Bounded(Bare(), Bounds(processes=100)).run(command))
+    ended = [pen.unified for pen in cage.pens() if "pids" in pen.controllers] == [True]
+    assert (survivors_after(token, 1.0) == []) is ended
+
+
+# --- what is said of them ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("grouped", "strength", "who", "held"),
+    [
+        (True, Strength.WEAK, 0, 9),
+        (False, Strength.STRONG, 1000, 9),
+        (False, Strength.STRONG, 0, None),
+        (False, Strength.WEAK, 1000, None),
+    ],
+)
+def test_a_bound_on_processes_is_not_claimed_where_nothing_holds_it(
+    monkeypatch: pytest.MonkeyPatch, grouped: bool, strength: Strength, who: int, held: int | None
+) -> None:
+    pen = Pen(Path("/"), unified=True, controllers=("pids",))
+    monkeypatch.setattr(bounds, "pens", lambda: (pen,) if grouped else ())
+    monkeypatch.setattr(os, "geteuid", lambda: who)
+    wanted = Bounds(processes=9, memory_bytes=99)
+    assert bounds.in_force(wanted, strength) == Bounds(processes=held, memory_bytes=99)
 
 
 def test_groups_are_looked_for_upwards_in_both_kinds_of_hierarchy(tmp_path: Path) -> None:
@@ -165,9 +245,9 @@ def test_a_group_that_is_gone_takes_nobody_in(tmp_path: Path) -> None:
 # --- disks ---------------------------------------------------------------------------------------
 
 
-def disk(folder: Path, bounds: Bounds, script: str = "sleep 20") -> Ended:
+def disk(folder: Path, room: Bounds, script: str = "sleep 20") -> Ended:
     command = Command(argv=("/bin/sh", "-c", script), cwd=folder, writable=(folder,))
-    return asyncio.run(Bounded(Bare(), bounds).run(command))
+    return asyncio.run(Bounded(Bare(), room).run(command))
 
 
 def test_nobody_is_started_on_a_disk_that_is_full(folder: Path) -> None:

@@ -87,9 +87,31 @@ def test_home_and_tmp_are_private_and_gone_afterwards(
     assert sorted(path.name for path in home.iterdir()) == [".ssh"]
 
 
-def test_tmp_holds_only_so_much(bubblewrap: Bubblewrap) -> None:
-    script = "df -k --output=size /tmp | tail -1"
-    assert int(said(sh(bubblewrap, script))[0]) == 4 << 20
+def test_what_is_in_memory_holds_only_so_much(bubblewrap: Bubblewrap, home: Path) -> None:
+    script = f"df -k --output=size /tmp /run /dev/shm {home} | tail -4"
+    assert [int(size) for size in said(sh(bubblewrap, script))] == [4 << 20] * 4
+
+
+def test_one_may_work_in_shared_memory(bubblewrap: Bubblewrap) -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
+        (Path(name) / "there").touch()
+        assert said(sh(bubblewrap, "ls; touch new", cwd=Path(name))) == ["there"]
+        sh(bubblewrap, "touch new", cwd=Path(name), writable=(Path(name),))
+        assert sorted(path.name for path in Path(name).iterdir()) == ["new", "there"]
+
+
+def test_devices_are_the_few_that_everybody_needs(bubblewrap: Bubblewrap) -> None:
+    script = """
+        touch /dev/new 2>/dev/null && echo written
+        echo shared > /dev/shm/x && cat /dev/shm/x
+        echo lost > /dev/null && head -c 3 /dev/zero | wc -c
+        ls /dev | tr '\\n' ' '
+    """
+    assert said(sh(bubblewrap, script)) == [
+        "shared",
+        "3",
+        "core fd full null ptmx pts random shm stderr stdin stdout tty urandom zero ",
+    ]
 
 
 def test_what_is_hidden_is_not_there(bubblewrap: Bubblewrap, home: Path) -> None:

@@ -21,7 +21,7 @@ from dwindle.ports.process import Strength
 pytestmark = pytest.mark.slow
 
 CHILD = Path(__file__).with_name("runner_child.py")
-KINDS = 4
+KINDS = 12
 SYSTEM_PYTHON = Path("/usr/bin/python3")
 """The one that runs the tests may lie in a folder that nobody else may enter."""
 

@@ -84,7 +84,10 @@ def test_text_that_is_no_json_is_refused_where_it_stops_to_be(
     assert [(at, said) for at, _, said in told(text.encode())] == [(line, what)]
 
 
-@pytest.mark.parametrize("string", ['"open', '"tab\there"', r'"\x41"', r'"\u12"', '"\\', '"\n"'])
+@pytest.mark.parametrize(
+    "string",
+    ['"open', '"tab\there"', r'"\x41"', r'"\u12"', '"\\', '"\n"', r'"\u001f\ud800\udc00\ud800\u"'],
+)
 def test_strings_are_strict(string: str) -> None:
     what = "a string that does not end, or holds a bare control character or a bad escape"
     assert told(f'{{"version": {string}}}'.encode()) == [(1, ("version",), what)]

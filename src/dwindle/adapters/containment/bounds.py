@@ -13,11 +13,13 @@ The size of a file is bounded by RLIMIT_FSIZE in any case, and nobody leaves a c
 
 from __future__ import annotations
 
+import os
 import resource
 from contextlib import suppress
+from dataclasses import replace
 
-from dwindle.adapters.containment.cage import Cage, cage_for, let_go
-from dwindle.ports.process import Bounds
+from dwindle.adapters.containment.cage import Cage, cage_around, let_go, pens
+from dwindle.ports.process import Bounds, Strength
 
 
 class Bound:
@@ -30,9 +32,7 @@ class Bound:
     def set_on(self, pid: int, *, own_users: bool) -> None:
         """`own_users`: the process is in a user namespace of its own."""
         bounds = self._bounds
-        cage = cage_for(bounds)
-        if cage is not None and cage.take_in(pid):
-            self._cage = cage
+        self._cage = cage_around(pid, bounds)
         limits = [(resource.RLIMIT_CORE, 0)]
         if bounds.file_bytes is not None:
             limits.append((resource.RLIMIT_FSIZE, bounds.file_bytes))
@@ -57,6 +57,14 @@ class Bound:
         if self._cage is not None:
             let_go(self._cage)
             self._cage = None
+
+
+def in_force(bounds: Bounds, strength: Strength) -> Bounds:
+    """Those that hold here: of processes, without a group, only where users are its own."""
+    grouped = any("pids" in pen.controllers for pen in pens())
+    if grouped or (strength is Strength.STRONG and os.geteuid() != 0):
+        return bounds
+    return replace(bounds, processes=None)
 
 
 def _lower(pid: int, kind: int, most: int) -> None:

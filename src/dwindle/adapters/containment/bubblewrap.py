@@ -4,7 +4,8 @@ bwrap makes namespaces for users, processes and IPC. `--die-with-parent` ties ea
 one above: if we are killed, bwrap is, then process 1, then everybody. The user namespace is there
 for root as well: only inside of one are capabilities worthless outside, and root with its
 capabilities could mount everything writable again. Further user namespaces are forbidden, because
-in one of those a program would have all capabilities again.
+in one of those a program would have all capabilities again. No namespace is around the kernel's
+keyrings: see `keyless.py`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from dwindle.adapters.containment.environment import environment
+from dwindle.adapters.containment.keyless import filter_file
 from dwindle.adapters.containment.missing import missing_program
 from dwindle.adapters.containment.mounts import MissingFolder, mounts, toolchains
 from dwindle.adapters.containment.namespace import PROCESS_1, Namespace
@@ -77,7 +79,14 @@ class Bubblewrap:
         variables = self.environment(command)
         if missing := missing_program(command, variables):
             return Ended(error=missing)
-        return await run_program(command, watch, Namespace(argv, variables))
+        try:
+            keyless = filter_file()
+        except OSError as problem:
+            return Ended(error=str(problem.strerror))
+        if keyless is None:
+            return await run_program(command, watch, Namespace(argv, variables))
+        argv[1:1] = ("--seccomp", str(keyless))
+        return await run_program(command, watch, Namespace(argv, variables, (keyless,)))
 
 
 @cache

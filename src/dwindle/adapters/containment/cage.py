@@ -2,7 +2,8 @@
 
 A group is made beside us, or in the nearest group above us where the kernel lets us, and is used
 again for the next program with the same bounds: to make one takes longer than to start a program.
-What a killed runner leaves is an empty group, which the next one removes.
+What a killed runner leaves is an empty group, which the next one removes. One in which somebody is
+left who got away is not used again: he would take from what the next program may have.
 
 Both kinds of hierarchies are known: the unified one, and the older with one for each controller.
 Where neither can be written to, there is no cage, and `bounds.py` does what it can without.
@@ -70,6 +71,20 @@ class Cage:
                     return int(words[words.index(b"oom_kill") + 1])
         return 0
 
+    def clear(self) -> bool:
+        """End whoever is left in it, where a group can do that; is nobody there?"""
+        is_empty = True
+        for pen, group in self.groups:
+            try:
+                if not (group / "cgroup.procs").read_bytes():
+                    continue
+                is_empty = False
+                if pen.unified:
+                    (group / "cgroup.kill").write_bytes(b"1")
+            except OSError:  # it is gone, or the kernel is too old to know of this
+                is_empty = False
+        return is_empty
+
     def remove(self) -> bool:
         gone = True
         for _, group in self.groups:
@@ -83,19 +98,41 @@ class Cage:
 
 
 _idle: dict[Bounds, list[Cage]] = {}
+_left: list[Cage] = []
+"""That could not be removed, because somebody is in them."""
 
 
-def cage_for(bounds: Bounds) -> Cage | None:
-    """One that nobody is in; give it back with `let_go`."""
+def cage_around(pid: int, bounds: Bounds) -> Cage | None:
+    """One with nobody but this process in it; give it back with `let_go`.
+
+    Those that wait to be used again are empty, and may have been removed by another runner.
+    """
     if bounds.processes is None and bounds.memory_bytes is None:
         return None
-    waiting = _idle.get(bounds)
-    return waiting.pop() if waiting else _made(bounds)
+    waiting = _idle.get(bounds, [])
+    while waiting:
+        if (cage := waiting.pop()).take_in(pid):
+            return cage
+        _put_by(cage)
+    made = _made(bounds)
+    if made is None or made.take_in(pid):
+        return made
+    _put_by(made)
+    return None
 
 
 def let_go(cage: Cage) -> None:
-    """Nobody is in it any more."""
-    _idle.setdefault(cage.bounds, []).append(cage)
+    """Its program has ended, and what came of it should have."""
+    if cage.clear():
+        _idle.setdefault(cage.bounds, []).append(cage)
+    else:
+        _put_by(cage)
+
+
+def _put_by(cage: Cage) -> None:
+    """It is not used again; if it cannot be removed now, then when we end."""
+    if not cage.remove():
+        _left.append(cage)
 
 
 def _made(bounds: Bounds) -> Cage | None:
@@ -136,7 +173,7 @@ def pens() -> tuple[Pen, ...]:
             found.append(Pen(pen.parent, pen.unified, useful))
             left = [name for name in left if name not in useful]
     if found:
-        atexit.register(_remove_idle)
+        atexit.register(_remove_all)
     return tuple(found)
 
 
@@ -153,11 +190,12 @@ def _works(parent: Path) -> bool:
     return True
 
 
-def _remove_idle() -> None:
-    for cages in _idle.values():
+def _remove_all() -> None:
+    for cages in (*_idle.values(), _left):
         for cage in cages:
             cage.remove()
     _idle.clear()
+    _left.clear()
 
 
 def _candidates(own: Path) -> Iterator[Pen]:

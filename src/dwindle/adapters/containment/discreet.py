@@ -1,7 +1,10 @@
 """Contained, and discreet: the values of variables with a telling name are kept out of all output.
 
 A person may let NPM_TOKEN through to agents and checks. Whatever prints its environment would put
-it into logs, evidence and prompts; here is the one place that all output passes.
+it into logs, evidence and prompts; here is the one place that all output passes. A program may also
+print what it was not given: a check shows a file that an agent wrote, an agent looks into the
+environment of the runner where nothing hides that. So what is known to be secret is kept out of the
+output of everybody.
 """
 
 from __future__ import annotations
@@ -10,11 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dwindle.ports.process import Command, Containment, Ended, Secret, Strength, secret_names
+from dwindle.ports.secrecy import longest_first, spelt
 
 
 @dataclass(frozen=True, slots=True)
 class Discreet:
     containment: Containment
+    known: tuple[Secret, ...] = ()
+    """What is secret, whoever says it."""
 
     @property
     def strength(self) -> Strength:
@@ -27,16 +33,10 @@ class Discreet:
     async def run(
         self, command: Command, watch: Callable[[bytes], str | None] | None = None
     ) -> Ended:
-        return await self.containment.run(replace(command, secrets=_secrets(command)), watch)
+        return await self.containment.run(replace(command, secrets=self._secrets(command)), watch)
 
-
-def _secrets(command: Command) -> tuple[Secret, ...]:
-    """Those that are known already, and those that their names give away; the longest first."""
-    known = {secret.value for secret in command.secrets}
-    found = list(command.secrets)
-    for name in secret_names(command.environment):
-        value = command.environment[name].strip().encode("utf-8", "surrogateescape")
-        if value not in known:
-            known.add(value)
-            found.append(Secret(value, f"[{name}]".encode()))
-    return tuple(sorted(found, key=lambda secret: -len(secret.value)))
+    def _secrets(self, command: Command) -> tuple[Secret, ...]:
+        """Those that are known already, and those that their names give away."""
+        given = command.environment
+        named = spelt((name, given[name]) for name in secret_names(given))
+        return longest_first((*command.secrets, *self.known, *named))

@@ -1,12 +1,16 @@
 """What a program under bubblewrap sees of the file system.
 
-The whole of it, read-only; /tmp, HOME and /run covered by empty folders of its own in memory; then
-what the command names, writable, readable or hidden. Whatever lies deeper is mounted later, so a
-name always wins over what is around it.
+The whole of it, read-only; /tmp, HOME, /run and /dev/shm covered by empty folders of its own in
+memory, each of a size; then what the command names, writable, readable or hidden. Whatever lies
+deeper is mounted later, so a name always wins over what is around it.
+
+/proc is new and belongs to the program, but for /proc/sys. Whoever is root owns the files in there,
+and needs no capability to have the kernel start a program of his outside (`core_pattern`). bwrap
+itself covers only what looks writable to it, and that folder does not.
 
 HOME is covered because of what people keep there: keys, tokens, histories, other projects. /run is
 covered because of its sockets: one can talk to a daemon through a read-only mount, and a daemon can
-start processes outside.
+start processes outside. So can some that listen elsewhere.
 
 Toolchains often live under HOME too, and without them no check would run. So the following come
 back, read-only, if they lie under what is covered:
@@ -30,6 +34,14 @@ from dwindle.ports.process import Command
 
 TMP = Path("/tmp")  # noqa: S108 - the program's own, in memory
 RUN = Path("/run")
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - as above
+DAEMONS = tuple(map(Path, ("/var/lib/incus", "/var/lib/lxd", "/var/snap/lxd/common/lxd")))
+"""Whoever may talk to one of these is root."""
+
+WORLD = (
+    *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+    *("--ro-bind", "/proc/sys", "/proc/sys"),
+)
 MIXED = (".local", ".cargo")
 """Folders of HOME that have a `bin` and are no installation."""
 
@@ -53,7 +65,7 @@ class MissingFolder(Exception):
 
 def covered(home: Path | None) -> tuple[Path, ...]:
     """What is replaced by an empty folder for every program."""
-    folders = [TMP, RUN]
+    folders = [TMP, RUN, SHARED_MEMORY, *DAEMONS]
     if home is not None and home != Path(home.anchor):
         folders.append(home)
     return tuple(real for folder in folders if _is_folder(real := _real(folder)))
@@ -109,9 +121,10 @@ def mounts(
     layers = [layer for kind in kinds for layer in kind]
     layers.sort(key=lambda layer: len(layer[0].parts))
     return [
-        *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+        *WORLD,
         *(word for _, option in layers for word in option),
         *(word for path in hidden if _is_folder(path) for word in ("--remount-ro", str(path))),
+        *("--remount-ro", "/dev"),  # it is memory, of any size
         *("--chdir", str(command.cwd)),
     ]
 

@@ -46,14 +46,23 @@ NOT_STARTED = (126, 127)
 class Namespace:
     """The tether of a program in a namespace that `argv` makes."""
 
-    def __init__(self, argv: Sequence[str], variables: Mapping[str, str]) -> None:
+    def __init__(
+        self, argv: Sequence[str], variables: Mapping[str, str], inherited: tuple[int, ...] = ()
+    ) -> None:
+        """Of what is inherited, we let go in the end."""
         self._argv = argv
         self._variables = variables
+        self._inherited = inherited
         self._starter: int | None = None
         self._first: int | None = None
 
     def launch(self) -> Launch:
-        return Launch(argv=self._argv, environment=self._variables, gated=True)
+        return Launch(
+            argv=self._argv,
+            environment=self._variables,
+            inherited=self._inherited,
+            gated=True,
+        )
 
     def attach(self, pid: int) -> None:
         self._starter = pid
@@ -97,6 +106,8 @@ class Namespace:
         return relayed_fate(returncode)
 
     def close(self) -> None:
+        for fd in self._inherited:
+            os.close(fd)
         if self._first is not None:
             os.close(self._first)
             self._first = None

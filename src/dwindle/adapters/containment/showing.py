@@ -1,4 +1,4 @@
-"""Contained, with a view: some paths that would be hidden are shown to every program, read-only."""
+"""Contained, with a view: of a repository, what every program is shown, and what none may see."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ class Showing:
 
     containment: Containment
     paths: tuple[Path, ...]
+    """Shown read-only, though what is around them may be hidden."""
+    hidden: tuple[Path, ...] = ()
 
     @property
     def strength(self) -> Strength:
@@ -29,4 +31,6 @@ class Showing:
     ) -> Ended:
         shown = tuple(path for path in self.paths if path.exists())
         readable = dict.fromkeys((*command.readable, *shown))
-        return await self.containment.run(replace(command, readable=tuple(readable)), watch)
+        hidden = dict.fromkeys((*command.hidden, *self.hidden))
+        viewed = replace(command, readable=tuple(readable), hidden=tuple(hidden))
+        return await self.containment.run(viewed, watch)

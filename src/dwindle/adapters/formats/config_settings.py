@@ -50,6 +50,9 @@ class GuardSettings:
     """What must be green before anything of a tree counts as done."""
 
     command: Annotated[tuple[str, ...], kinds.COMMAND] = ("just", "ci")
+    deliverables: Annotated[tuple[str, ...], kinds.INSIDE] = ()
+    """What steers it, and agents may change all the same."""
+    fewer_tests: Annotated[bool, kinds.FLAG] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

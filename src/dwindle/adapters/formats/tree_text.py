@@ -29,7 +29,9 @@ MAX_PROBLEMS: Final = 500
 """Nobody reads more, and a damaged file can hold millions."""
 
 _BLANK = re.compile(r"[ \t\r\n]*")
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+"')
+# Not with possessive repeats, which some Pythons (3.11.2) let match what they should not.
+_PLAIN = r'[^"\\\x00-\x1f]*'
+_STRING = re.compile(rf'"{_PLAIN}(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}){_PLAIN})*"')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<rest>\.[0-9]+)?(?P<power>[eE][+-]?[0-9]+)?")
 _WORD = re.compile(r"[-+]?[A-Za-z_][A-Za-z_0-9]*")
 _WORDS: Final = {"true": True, "false": False, "null": None}
