@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,8 +30,13 @@ from tests.loop.test_killed_runner import (
 from tests.surfaces.command import PLAIN
 
 DYING = str(Path(__file__).with_name("dying_runner.py"))
-MOST_ACTS = 150
-"""A run does some thousand things; so a plan lives through ten kills and more."""
+HUNG = 124
+"""Stands for the exit code of a run that came to no end."""
+PART = 50
+"""Kills from one seed."""
+MOST_ACTS = (150, 900)
+"""To take up what a killed runner left takes up to a hundred and fifty acts, a whole run some
+thousand and a half: so half of the kills hit the start, and most of the others the loop."""
 
 
 @dataclass(slots=True)
@@ -41,6 +47,12 @@ class Swept:
     runs: int = 0
     survivors: int = 0
     violations: list[str] = field(default_factory=list)
+
+    def add(self, other: Swept) -> None:
+        self.kills += other.kills
+        self.runs += other.runs
+        self.survivors += other.survivors
+        self.violations += other.violations
 
     def __str__(self) -> str:
         return (
@@ -63,7 +75,11 @@ def sweep(folder: Path, seed: int, kills: int, expected: Ending) -> Swept:
             swept.runs += 1
             while swept.kills < kills and story.plan.control.status != "completed":
                 before = story.plan
-                if not _killed(story, chance):
+                code = _started(story, chance)
+                if code > 0:
+                    last = story.log.read_text("utf-8").splitlines()[-3:]
+                    swept.violations.append(f"seed {seed}: it ended with {code}: {last}")
+                if code >= 0:
                     break
                 swept.kills += 1
                 swept.survivors += len(survivors_after(token, 2.0))
@@ -83,14 +99,15 @@ def _hold(swept: Swept, seed: int, law: Callable[[], None]) -> None:
     try:
         law()
     except AssertionError as broken:
-        swept.violations.append(f"seed {seed}: {broken}")
+        *_, where = traceback.extract_tb(broken.__traceback__)
+        swept.violations.append(f"seed {seed}: {str(broken) or 'not so'}: {where.line}")
 
 
-def _killed(story: Story, chance: random.Random) -> bool:
-    """Start it and see it killed; False if it came to its end before."""
+def _started(story: Story, chance: random.Random) -> int:
+    """Start it and see it killed; its exit code, below 0 unless it came to its end before."""
     timed = chance.random() < 0.3
-    number = 0 if timed else chance.randint(1, MOST_ACTS)
-    seconds = chance.uniform(0.5, 1.2)
+    number = 0 if timed else chance.randint(1, chance.choice(MOST_ACTS))
+    seconds = chance.uniform(0.5, 2.5)
     with story.log.open("ab") as log:
         runner = subprocess.Popen(
             [sys.executable, DYING, str(number), "run"],
@@ -103,23 +120,32 @@ def _killed(story: Story, chance: random.Random) -> bool:
     if timed:
         time.sleep(seconds)
         runner.kill()
-    return runner.wait(PATIENCE) < 0
+    try:
+        return runner.wait(10 * PATIENCE)  # a night's machine may have other things to do
+    except subprocess.TimeoutExpired:
+        runner.kill()
+        runner.wait()
+        return HUNG
 
 
-def main(words: list[str]) -> int:
-    kills, seed = int(words[0]), int(words[1]) if len(words) > 1 else 1
+def night(kills: int, seed: int = 1, say: Callable[[Swept], None] = lambda _: None) -> Swept:
+    """So many kills, in parts with a seed each; `say` hears how far it has come."""
     total = Swept()
     with tempfile.TemporaryDirectory(prefix="dwindle-kills-") as folder:
         expected = undisturbed(Path(folder))
         while total.kills < kills:
-            part = sweep(Path(folder) / str(seed), seed, min(50, kills - total.kills), expected)
-            total.kills += part.kills
-            total.runs += part.runs
-            total.survivors += part.survivors
-            total.violations += part.violations
-            print(f"kill -9: {total}", flush=True)  # noqa: T201 - the figures of the night
+            part = sweep(Path(folder) / str(seed), seed, min(PART, kills - total.kills), expected)
+            total.add(part)
+            say(total)
+            for violation in part.violations:
+                print(violation, file=sys.stderr, flush=True)  # noqa: T201 - nobody waits for it
             seed += 1
-    print(*total.violations, sep="\n")  # noqa: T201
+    return total
+
+
+def main(words: list[str]) -> int:
+    kills, seed = int(words[0]), int(words[1]) if len(words) > 1 else 1
+    total = night(kills, seed, lambda so_far: print(f"kill -9: {so_far}", flush=True))  # noqa: T201
     return bool(total.violations or total.survivors)
 
 

@@ -73,6 +73,48 @@ def test_whoever_steers_the_tests_has_failed_and_is_told_so(story: str, tmp_path
     )
 
 
+RECIPES = {
+    "Makefile": f"include rules.mk\ncheck:\n\t{SUITE}\n",
+    "rules.mk": "SHELLS = sh\n",
+}
+BEHIND = {
+    "the recipe": ({"Makefile": "check:\n\ttrue\n"}, "Makefile"),
+    "a recipe that goes first": ({"GNUmakefile": "check:\n\ttrue\n"}, "GNUmakefile"),
+    "what it includes": ({"rules.mk": "check:\n\ttrue\n"}, "rules.mk"),
+    "a file of the target's name": ({"check": ""}, "check"),
+    "a conftest behind it": ({"conftest.py": HIDES}, "conftest.py"),
+}
+
+
+@pytest.mark.parametrize("story", BEHIND)
+def test_whoever_steers_a_recipe_has_failed_too(story: str, tmp_path: Path) -> None:
+    files, named = BEHIND[story]
+    told = Story(tmp_path).having(PROJECT | RECIPES).done_when("make check")
+    found = told.atom("A1", did(files), did({"app.py": RIGHT})).run()
+
+    assert (found.code, found.commits, found.kept) == (0, ("A1",), ("A1/1",))
+    assert found.trail[0].startswith(f"failure A1: touched what steers the tests: {named}; ")
+
+
+def test_tests_behind_a_recipe_are_counted(tmp_path: Path) -> None:
+    told = Story(tmp_path).having(PROJECT | RECIPES).done_when("make check")
+    cheat = did({"app.py": RIGHT, "tests/test_app.py": FEWER["deleted"]})
+    found = told.atom("A1", cheat).limits(max_verifications=1)
+
+    assert found.run().code == 32
+    aligned = found.plan.control.aligned
+    assert aligned is not None
+    assert [(one.command, one.ran) for one in aligned.tests] == [("make check", 2)]
+
+
+def test_a_recipe_that_the_plan_lets_go_is_the_workers(tmp_path: Path) -> None:
+    told = Story(tmp_path).having(PROJECT | RECIPES).done_when("make check")
+    other = f"check:\n\t@{SUITE}\n"
+    found = told.atom("A1", did({"app.py": RIGHT, "Makefile": other})).protected("!Makefile")
+
+    assert found.run().code == 0
+
+
 def test_what_the_plan_lets_go_is_the_workers(tmp_path: Path) -> None:
     fixtures = PROJECT["tests/conftest.py"].replace("return 3", "return 4")
     story = told(tmp_path, did({"tests/conftest.py": fixtures})).protected("!tests/conftest.py")

@@ -56,14 +56,14 @@ def test_a_secret_that_an_agent_brings_to_light_is_not_committed(tmp_path: Path,
 # --- the guard -----------------------------------------------------------------------------------
 
 
-def test_a_guard_that_an_agent_rewrote_is_pointed_out(tmp_path: Path) -> None:
-    story = one(tmp_path, ran("echo true > check.sh"), wrote(a_txt="a\n"))
-    story.having({"check.sh": "false\n"})
+def test_what_the_guard_rests_on_and_does_not_steer_it_is_pointed_out(tmp_path: Path) -> None:
+    story = one(tmp_path, ran("echo 'true' > test.py"), wrote(a_txt="a\n"))
+    story.having({"justfile": "ci:\n    @grep -q true test.py\n", "test.py": "false\n"})
 
     ending = story.run()
 
     assert ending.iterations == PASSED
-    note = "what the guard is made of was changed in this iteration: check.sh"
+    note = "what the guard is made of was changed in this iteration: test.py"
     assert story.meta(1)["notes"] == [note]
     assert f"; note: {note}  [" in story.said.out
 

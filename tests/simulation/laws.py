@@ -82,6 +82,8 @@ class Laws:
     def _end(self, event: Event, after: Plan) -> Iterator[str]:
         if isinstance(event, RunEnded) and event.code is StopCode.INTERNAL_ERROR:
             yield f"internal error: {event.reason}"
+        if isinstance(event, RunEnded) and event.code is StopCode.TAMPERED:
+            yield f"nobody has tampered with anything: {event.reason}"
         if isinstance(event, RunEnded) and after.control.status is RunStatus.COMPLETED:
             assert self.git is not None
             files = self.git.files()

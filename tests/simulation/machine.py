@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import cast
 
 from tests.simulation.actors import Behaviour, Made, Simulated, SimulatedChecks, Temper
+from tests.simulation.calls import HOME, PLAN_PATH, Calls, CountedDisk
 from tests.simulation.laws import Laws
 
 from dwindle.adapters.disk import DurableFile, make_directory
@@ -36,7 +37,7 @@ from dwindle.ports.workspace import WorkspaceFailed
 from dwindle.runner.aside import Aside
 from dwindle.runner.crew import Crew
 from dwindle.runner.evidence import Rules
-from dwindle.runner.ledger import EditedByHand, Ledger, Store, digest
+from dwindle.runner.ledger import Ledger, Store, digest
 from dwindle.runner.loop import Halted, Loop
 from dwindle.runner.outboxes import Outboxes
 from dwindle.runner.redirecting import redirect
@@ -44,11 +45,9 @@ from dwindle.runner.sessions import Sessions
 from dwindle.runner.watching import FileWatch
 from dwindle.surfaces import running
 from dwindle.testing.disk import FakeDisk, Image
-from dwindle.testing.memory_git import BEGINNINGS, MemoryGit
+from dwindle.testing.memory_git import MemoryGit
 from dwindle.testing.virtual_time import played
 
-HOME = Path("/repo")
-PLAN_PATH = HOME / "plan.md"
 JOURNALS = HOME / "journal"
 RUN = "01SIMULATION"
 BODY = b"\n# As it was asked for\n"
@@ -56,58 +55,6 @@ SYNC = 0.01
 """Seconds that the disk takes for what is done beside the loop."""
 START = {"README": b"good to read"}
 SCRATCH = Path("/dev/shm") if Path("/dev/shm").is_dir() else Path(tempfile.gettempdir())  # noqa: S108
-
-
-class CountedDisk(FakeDisk):
-    """Says every call beforehand; the plan file is shown in a folder too, for who watches it."""
-
-    def __init__(self, image: Image, call: Callable[[str], None]) -> None:
-        self._before = call
-        self._shown: Path | None = None
-        super().__init__(image)
-
-    def show(self, path: Path) -> None:
-        self._shown = path
-        path.write_bytes(self.image()[PLAN_PATH] or b"")
-
-    def rename(self, source: Path, target: Path) -> None:
-        super().rename(source, target)
-        if self._shown is not None and target == PLAN_PATH:
-            new = self._shown.with_suffix(".new")
-            new.write_bytes(self.image()[PLAN_PATH] or b"")
-            new.replace(self._shown)
-
-    def _call(self) -> None:
-        self._before("disk")
-        super()._call()
-
-
-class Calls:
-    """Everything the runner asks of its machine, numbered from 1."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.at: dict[int, Callable[[], None]] = {}
-        """What happens at a call, before it does anything."""
-        self.each: Callable[[], None] | None = None
-        self.git_fails = self.git_failed = False
-        self.prepare: Callable[[FakeDisk], None] | None = None
-        """What is wrong with the disk from the start."""
-
-    def __call__(self, what: str) -> None:
-        del what
-        self.count += 1
-        if self.each is not None:
-            self.each()
-        if self.count in self.at:
-            self.at.pop(self.count)()
-
-    def of_git(self, what: str) -> None:
-        """As any other; once it is to fail, it does before it has done anything."""
-        self(what)
-        if self.git_fails and what in BEGINNINGS:
-            self.git_fails, self.git_failed = False, True
-            raise WorkspaceFailed("git: fatal: it does not want to")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +130,7 @@ class Scene:
     """A run that goes on, for those who take part in it."""
 
     loop: Loop
-    disk: FakeDisk
+    disk: CountedDisk
     ledger: Ledger
 
 
@@ -198,8 +145,10 @@ class Life:
     left: Machine
     """What there is after it."""
     halted: Halted | None = None
-    failure: StoreFailed | WorkspaceFailed | EditedByHand | None = None
+    failure: StoreFailed | WorkspaceFailed | None = None
     killed: bool = False
+    edited: bool = False
+    """Somebody wrote into the plan file when the runner had written it for the last time."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -285,7 +234,7 @@ class Process:
         try:
             with tempfile.TemporaryDirectory(prefix="dwindle-sim-", dir=SCRATCH) as scratch:
                 self.life.halted = await self._run(Path(scratch), meanwhile)
-        except (StoreFailed, WorkspaceFailed, EditedByHand) as failure:
+        except (StoreFailed, WorkspaceFailed) as failure:
             self.life.failure = failure
 
     async def _run(self, scratch: Path, meanwhile: Meanwhile | None) -> Halted:
@@ -309,8 +258,8 @@ class Process:
         finally:
             ledger.close()
         if not self.life.killed:
-            shown = self.disk.image()[PLAN_PATH] or b""
-            laws.rested(ledger.plan, shown, git_failed=self.calls.git_failed)
+            laws.rested(ledger.plan, self.disk.left, git_failed=self.calls.git_failed)
+            self.life.edited = self.disk.left != self.disk.image()[PLAN_PATH]
         return halted
 
     def _ledger(self, file: DurableFile, writer: PlanWriter, plan: Plan) -> Ledger:

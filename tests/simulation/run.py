@@ -21,8 +21,9 @@ from functools import partial
 from hashlib import sha256
 
 from tests.simulation.actors import Temper
+from tests.simulation.calls import PLAN_PATH, Calls
 from tests.simulation.laws import Laws
-from tests.simulation.machine import PLAN_PATH, Calls, Kill, Life, Machine, Meanwhile, Runner, Scene
+from tests.simulation.machine import Kill, Life, Machine, Meanwhile, Runner, Scene
 from tests.simulation.plans import drawn
 
 from dwindle.adapters.disk import DurableFile
@@ -39,7 +40,6 @@ from dwindle.kernel.events import (
 from dwindle.kernel.model import Answer, Plan, RunStatus, StopCode
 from dwindle.ports.store import StoreFailed
 from dwindle.runner.crew import News
-from dwindle.runner.ledger import EditedByHand
 from dwindle.testing.disk import FakeDisk
 from dwindle.testing.world import Suite, moves
 
@@ -111,8 +111,6 @@ def _played(seed: int) -> Story:
         machine = life.left
         story.stops.append(_ending(life))
         if life.killed or life.halted is None:
-            if isinstance(life.failure, EditedByHand):
-                machine = _put_back(machine, story)
             first = ()
             continue
         now = life.halted.plan
@@ -124,6 +122,8 @@ def _played(seed: int) -> Story:
         first = wish
     else:
         raise AssertionError(f"no end after {story.stops}")
+    if life.edited:
+        machine = _put_back(machine, story)
     laws.nothing_lost(runner.made, machine.git)
     laws.same(machine.plan(), machine.events())
     story.digest = sha256(machine.journal() + laws.digest.encode()).hexdigest()
@@ -234,13 +234,15 @@ def _flag(scene: Scene) -> None:
     file = DurableFile(scene.disk, PLAN_PATH)
     try:
         text = file.read()
-        file.replace(text.replace(b"stop_requested: false", b"stop_requested: true"))
+        flagged = text.replace(b"stop_requested: false", b"stop_requested: true")
+        file.replace(flagged)
+        scene.disk.edits[flagged] = scene.disk.edits.get(text, text)
     except StoreFailed:
         pass  # it was not their day
 
 
 def _put_back(machine: Machine, story: Story) -> Machine:
-    """The runner died before it saw the flag; whoever set it takes it out again."""
+    """The runner was gone before it saw the flag; whoever set it takes it out again."""
     text = machine.image[PLAN_PATH] or b""
     was = text.replace(b"stop_requested: true", b"stop_requested: false", 1)
     assert was != text, "the file is not as it was, and no flag is set"
@@ -335,14 +337,15 @@ def _chunk(first: int, count: int) -> Figures:
     return many(range(first, first + count))
 
 
-def night(first: int, count: int) -> Figures:
-    """As `many`, on all cores."""
+def night(first: int, count: int, say: Callable[[Figures], None] = lambda _: None) -> Figures:
+    """As `many`, on all cores; `say` hears how far it has come."""
     starts = range(first, first + count, CHUNK)
     counts = [min(CHUNK, first + count - start) for start in starts]
     total = Figures()
     with ProcessPoolExecutor() as pool:
         for figures in pool.map(_chunk, starts, counts):
             total.merge(figures)
+            say(total)
     return total
 
 

@@ -28,6 +28,9 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 RUNS = 2_000
+ONCE_BROKEN = (10_014, 10_072, 13_070, 13_822, 17_872, 19_077, 25_061, 26_839)
+"""A flag set before a start, one after the end, checkouts left behind, a flag amid a decision,
+work on the branch that was built upon what had to go, a choice with dependencies of its own."""
 
 
 @pytest.mark.parametrize("first", range(0, RUNS, CHUNK))
@@ -35,6 +38,10 @@ def test_no_law_is_broken(first: int) -> None:
     figures = many(range(first, first + CHUNK))
     assert figures.violations == []
     assert figures.runs == CHUNK
+
+
+def test_what_many_runs_have_found_is_in_order() -> None:
+    assert many(ONCE_BROKEN).violations == []
 
 
 def test_the_runs_are_not_all_alike() -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from tests.surfaces.command import dwindle
 
-from dwindle.surfaces.arena import Verdict
+from dwindle.surfaces.arena import Arena, Verdict
 from dwindle.surfaces.cli import torture
+from dwindle.surfaces.torture import chosen, verdicts
 from dwindle.testing.adversaries import CATALOGUE, Adversary
 
 
@@ -62,11 +63,14 @@ def test_one_that_holds(tmp_path: Path) -> None:
 def test_what_is_said_when_something_does_not_hold(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Whole, however long it is: it is what somebody has to act upon."""
+
     def verdicts(adversaries: tuple[Adversary, ...], begins: object) -> list[Verdict]:
         del begins
-        broken = ("4 of its processes are alive",)
+        happened = "atom_exhausted: success was reported, but there is nothing to show for it"
+        broken = ("4 of its processes are alive", "the branch work was moved")
         return [
-            Verdict(name=one.name, tries="to stay", happened="stalled", broken=broken, seconds=1.0)
+            Verdict(name=one.name, tries="to stay", happened=happened, broken=broken, seconds=1.0)
             for one in adversaries
         ]
 
@@ -76,8 +80,27 @@ def test_what_is_said_when_something_does_not_hold(
     assert said.out == (
         "BROKEN    forks-daemons        1.0 s\n"
         "          tried:    to stay\n"
-        "          happened: stalled\n"
+        "          happened: atom_exhausted: success was reported, but there is nothing\n"
+        "                    to show for it\n"
         "          broken:   4 of its processes are alive\n"
-        "\n0 of 1 held, in 1 s.\n"
+        "          broken:   the branch work was moved\n"
+        "\n0 of 1 held, in 0 s.\n"
     )
     assert said.err == "dwindle: not everything held: forks-daemons\n"
+
+
+def test_one_that_cannot_be_tried_has_not_lost_and_keeps_nobody_from_being_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def judged(self: Arena) -> Verdict:
+        if self.adversary.name == "hangs":
+            raise RuntimeError("the plan could not be made: too slow")
+        return Verdict(name=self.adversary.name, tries="", happened="stalled")
+
+    monkeypatch.setattr(Arena, "judged", judged)
+    found = list(verdicts(chosen(("hangs", "alternates")), lambda _: None))
+    said = "not tried: the plan could not be made: too slow"
+    assert [(one.name, one.happened, one.broken) for one in found] == [
+        ("hangs", said, (said,)),
+        ("alternates", "stalled", ()),
+    ]

@@ -22,4 +22,5 @@ _REACHING_OUT: Final = re.compile(
 
 def inert(prompt: str) -> str:
     """The same prompt, with nothing in it that a terminal or a program would obey."""
-    return _REACHING_OUT.sub(r"\\@", legible(prompt))
+    prompt = legible(prompt)
+    return _REACHING_OUT.sub(r"\\@", prompt) if "@" in prompt else prompt

@@ -100,7 +100,7 @@ def _keep(report: str, kept: str | Path, command: Command | None) -> None:
     if not stat.S_ISREG(facts.st_mode):
         return
     with FileIO(report) as file:
-        data = file.read(REPORT_BYTES) or b""
+        data = file.read(min(facts.st_size + 1, REPORT_BYTES)) or b""
     shown = legible_bytes(data if command is None else command.told(data))
     if shown == data and facts.st_nlink == 1 and facts.st_size == len(data):
         os.replace(report, kept)  # noqa: PTH105 - the cheap way, for nearly every session

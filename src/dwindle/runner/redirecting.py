@@ -43,8 +43,18 @@ async def redirect(
         tried = preview(tried, event)
     await quiet()
     for event in events:
-        drops = undone(plan, preview(plan, event))
-        lost: tuple[AtomId, ...] = ()
-        if drops:
-            lost = tuple(a for a in await workspace.rebuild(drops) if a not in drops)
-        plan = record(replace(event, unreplayed=lost))
+        plan = record(await _made_room(plan, event, workspace))
+
+
+async def _made_room(plan: Plan, event: Redirected, workspace: Workspace) -> Redirected:
+    """Take off the branch what the event undoes; the event, with what did not survive that.
+
+    What was built upon something that got lost so is undone too, and has to come off as well.
+    """
+    off: tuple[AtomId, ...] = ()
+    while drops := tuple(a for a in undone(plan, preview(plan, event)) if a not in off):
+        gone = await workspace.rebuild(drops)
+        lost = tuple(a for a in gone if a not in (*off, *drops))
+        off = (*off, *drops, *lost)
+        event = replace(event, unreplayed=(*event.unreplayed, *lost))
+    return event

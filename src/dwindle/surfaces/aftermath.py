@@ -82,7 +82,7 @@ class Ground:
     # --- looking ---------------------------------------------------------------------------------
 
     def plan(self) -> Plan | None:
-        kind = PlanKind.TREE if self.adversary.scene is Scene.TREE else PlanKind.GRAPH
+        kind = PlanKind.TREE if self.adversary.scene.is_tree else PlanKind.GRAPH
         try:
             return wiring.load(kind, (self.root / wiring.PLAN_FILES[kind]).read_bytes()).plan
         except OSError:
@@ -101,7 +101,7 @@ class Ground:
                 p.name: p.read_bytes() for p in sorted(self.outside.iterdir()) if p.is_file()
             },
         }
-        if self.adversary.scene is not Scene.TREE:
+        if not self.adversary.scene.is_tree:
             found |= {
                 "the checked out branch": (self.root / ".git/HEAD").read_bytes(),
                 "the checkout": {
@@ -143,7 +143,7 @@ class Ground:
         adversary = self.adversary
         if plan.control.stop_code is StopCode.COMPLETED:
             yield "the plan says that it is completed"
-        graph = adversary.scene is not Scene.TREE
+        graph = not adversary.scene.is_tree
         if adversary.noticed and graph and plan.control.stop_code is not StopCode.TAMPERED:
             yield "nobody noticed"
         if plan.spent.sessions > adversary.sessions:
@@ -170,7 +170,7 @@ class Ground:
         except Exception as fault:  # noqa: BLE001 - whatever it is, it cannot be read
             yield f"the journal cannot be read: {fault}"
             return
-        if self.adversary.scene is Scene.TREE:
+        if self.adversary.scene.is_tree:
             if self.adversary.noticed and not any(getattr(e, "refused", False) for e in events):
                 yield "nobody noticed"
             return

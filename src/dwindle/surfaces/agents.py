@@ -102,9 +102,14 @@ def is_there(backend: Backend) -> bool:
 
 def agent_of(chosen: AgentSettings, terms: Terms, role: str = Role.WORKER) -> Agent | None:
     agent = _agent(chosen, terms, role)
-    if agent is not None and terms.purse is not None:
+    if agent is None:
+        return None
+    from dwindle.adapters.agents.reticent import Reticent  # noqa: PLC0415
+
+    agent = Reticent(agent=agent, secrets=wiring.known_secrets(terms.settings))
+    if terms.purse is not None:
         agent = terms.purse.opened_for(agent)
-    if agent is None or chosen.timeout_seconds is None:
+    if chosen.timeout_seconds is None:
         return agent
     from dwindle.adapters.agents.hurried import Hurried  # noqa: PLC0415
 

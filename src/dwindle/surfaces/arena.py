@@ -22,6 +22,8 @@ SECONDS: Final = 60.0
 FILE_BYTES: Final = 32 << 20
 OUTSIDE: Final = "somebody else's\n"
 
+SUITE: Final = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+
 FILES: Final = {
     "README": "Somebody's project.\n",
     "answer.txt": "0\n",
@@ -96,9 +98,11 @@ class Arena:
         self.ground.outside.mkdir(parents=True)
         (self.ground.outside / "secret.txt").write_text(OUTSIDE, "utf-8")
         files = dict(FILES)
-        if self.adversary.scene is Scene.PYTEST:
+        if self.adversary.scene.needs_pytest:
             files |= PYTEST_FILES
-        if self.adversary.scene is Scene.TREE:
+        if self.adversary.scene is Scene.MAKE:
+            files["Makefile"] = "check:\n\tsh check.sh\n"
+        if self.adversary.scene.is_tree:
             leaf = {**NODE, "id": "leaf", "title": "leaf"}
             root = {**NODE, "id": "root", "title": "root", "children": [leaf]}
             files[".runner/tree.json"] = json.dumps({"root": root, "version": 1}, indent=2)
@@ -118,15 +122,16 @@ class Arena:
     def _settings(self) -> str:
         program = (sys.executable, "-P", str(PROGRAM), self.adversary.name)
         words = (*program, "--token", self.ground.token, "--outside", str(self.ground.outside))
+        guard = SUITE if self.adversary.scene.needs_pytest else "sh check.sh"
         return (
             f'[agents]\nbackend = "command"\ncommand = {json.dumps(words)}\n\n'
-            f'[guard]\ncommand = ["sh", "check.sh"]\n\n'
+            f"[guard]\ncommand = {json.dumps(guard)}\n\n"
             f"[limits]\nfile_bytes = {FILE_BYTES}\nmax_iterations = 4\n"
             "iteration_timeout_seconds = 10\n"
         )
 
     def _aligned(self) -> Plan | None:
-        if self.adversary.scene is Scene.TREE:
+        if self.adversary.scene.is_tree:
             return None
         draft = self.folder / "draft.yaml"
         draft.write_text(json.dumps(self._draft()), "utf-8")
@@ -137,10 +142,10 @@ class Arena:
         return self.ground.plan()
 
     def _draft(self) -> dict[str, Any]:
-        python = sys.executable
         lines = {
             Scene.PLAIN: ["sh check.sh"],
-            Scene.PYTEST: [f"{python} -m pytest -q -p no:cacheprovider tests/test_calc.py"],
+            Scene.PYTEST: [f"{SUITE} tests/test_calc.py"],
+            Scene.MAKE: ["make check"],
         }[self.adversary.scene]
         if self.adversary.name == "fails-last-check":
             lines = ["test -f first.txt", *lines]
@@ -175,7 +180,7 @@ class Arena:
 
     def _ran(self) -> int | None:
         words = ["run"]
-        if self.adversary.scene is Scene.TREE:
+        if self.adversary.scene.is_tree:
             words += ["--run-id", RUN]
         if not self.adversary.sandboxed:
             words.append("--no-sandbox")

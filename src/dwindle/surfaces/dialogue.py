@@ -22,6 +22,7 @@ from typing import Protocol
 
 from dwindle.adapters.formats.graph_text import name, names, number, text
 from dwindle.kernel.model import CheckType
+from dwindle.ports.legible import legible
 from dwindle.surfaces.cli.text import one_line
 
 MECHANICAL = (CheckType.COMMAND, CheckType.FILE, CheckType.NOT_COMMAND, CheckType.NOT_FILE)
@@ -285,7 +286,7 @@ class Console:
         return sys.stdin.isatty() and sys.stdout.isatty()
 
     def ask(self, prompt: str) -> str:
-        print(prompt, end="", flush=True)
+        print(legible(prompt), end="", flush=True)
         while not select.select([sys.stdin], [], [], HEED)[0]:
             pass
         line = sys.stdin.readline()
@@ -294,7 +295,7 @@ class Console:
         return line
 
     def say(self, what: str) -> None:
-        print(what, flush=True)
+        print(legible(what), flush=True)
 
     def edit(self, draft: str) -> str:
         wanted = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"

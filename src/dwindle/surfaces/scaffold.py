@@ -86,6 +86,11 @@ SETTINGS: Final = """\
 # What has to end with 0 before anything counts as done.
 #[guard]
 #command = ["just", "ci"]
+# Its recipes and scripts, and what steers the test tools that it runs (conftest.py, pytest.ini),
+# are put back before it runs, but for what is named here, such as "justfile".
+#deliverables = []
+# Whether it may pass with fewer tests than there were before.
+#fewer_tests = false
 #
 # Where it ends.
 #[limits]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from dwindle.testing.adversaries import BY_NAME, CATALOGUE, Adversary, Scene
 SHOWN: Final = Path("/var/tmp")  # noqa: S108 - a folder of our own is made in it
 """A sandbox hides /tmp as a whole; here an adversary sees as much as it would in earnest."""
 NO_PYTEST: Final = "not tried: pytest is not installed beside dwindle"
+NO_MAKE: Final = "not tried: make is not installed"
 
 
 def chosen(names: Sequence[str]) -> tuple[Adversary, ...]:
@@ -27,22 +29,34 @@ def chosen(names: Sequence[str]) -> tuple[Adversary, ...]:
     return tuple(one for one in CATALOGUE if not names or one.name in names)
 
 
+def _missing(scene: Scene) -> str:
+    if scene.needs_pytest and importlib.util.find_spec("pytest") is None:
+        return NO_PYTEST
+    return NO_MAKE if scene is Scene.MAKE and shutil.which("make") is None else ""
+
+
 def verdicts(
     adversaries: Sequence[Adversary], begins: Callable[[Adversary], None]
 ) -> Iterator[Verdict]:
     """What became of each; `begins` is told before it takes a few seconds."""
     for adversary in adversaries:
         begins(adversary)
-        if adversary.scene is Scene.PYTEST and importlib.util.find_spec("pytest") is None:
+        if missing := _missing(adversary.scene):
             yield Verdict(
-                name=adversary.name,
-                tries=adversary.tries,
-                happened=NO_PYTEST,
-                broken=(NO_PYTEST,),
+                name=adversary.name, tries=adversary.tries, happened=missing, broken=(missing,)
             )
             continue
         with place() as folder:
-            yield Arena(adversary=adversary, folder=folder).judged()
+            yield _judged(adversary, folder)
+
+
+def _judged(adversary: Adversary, folder: Path) -> Verdict:
+    """One that could not be tried has not lost; the others are tried all the same."""
+    try:
+        return Arena(adversary=adversary, folder=folder).judged()
+    except RuntimeError as error:
+        said = f"not tried: {error}"
+        return Verdict(name=adversary.name, tries=adversary.tries, happened=said, broken=(said,))
 
 
 @contextmanager

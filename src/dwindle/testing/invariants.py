@@ -323,8 +323,10 @@ def _rewritten_leaves(before: Plan, edit: RewriteGraph, after: Plan) -> Iterator
 
 def _growth(before: Plan, event: Decomposed | AlternativesProposed, after: Plan) -> Iterator[str]:
     new = [a for n, a in after.atoms.items() if n not in before.atoms]
+    # One that was only waiting to be written has the dependencies of its own group.
+    waiting = [choice for group in before.groups.values() for choice in group.choices]
     for atom in new:
-        inherited = before.atoms[event.atom].depends_on
+        inherited = () if atom.id in waiting else before.atoms[event.atom].depends_on
         if event.atom in view(before).live and not set(inherited) <= set(atom.depends_on):
             yield f"{atom.id} does not say what {event.atom} depends on"
         above = sum(1 for n in chain(view(after).shape, atom.id) if n in after.atoms) - 1

@@ -217,6 +217,19 @@ async def test_history_is_read_from_the_branch(place: Path) -> None:
 
 
 @story
+async def test_how_many_tests_there_were_is_read_from_the_branch(place: Path) -> None:
+    """What cannot be a number of tests is none."""
+    home = await at_home(place)
+    for number, said in enumerate(("12", "many", "9" * 10, "-1"), 1):
+        text = f"{subject(number)}\n\nDwindle-Tests: {said}\n"
+        write(place, {"a.txt": f"{number}\n"})
+        await home.commit(await home.head(), text)
+    write(place, {"a.txt": "5\n"})
+    await home.commit(await home.head(), subject(5))
+    assert [one.tests for one in (await home.history()).done] == [12, None, None, None, None]
+
+
+@story
 async def test_a_long_history_is_not_walked_to_its_beginning(place: Path) -> None:
     """The oldest commits are gone, so that whoever goes there fails."""
     stream = ["reset refs/heads/main\n"]
@@ -368,6 +381,11 @@ async def test_paths_are_restored_whatever_stands_there(place: Path, tmp_path: P
     await home.restore(base, [".runner/tree.json", "not there.txt"])
     assert await home.difference(base) == Difference(paths=("README.md",))
     assert files_at(place, f"{KEPT}/restored/1")[".runner/tree.json/inside"] == "x\n"
+    write(place, {".runner/tree.json": "worse\n"})
+    assert await home.restore(base, [".runner/tree.json"], "a/1") == f"{KEPT}/a/1"
+    assert files_at(place, f"{KEPT}/a/1")[".runner/tree.json"] == "worse\n"
+    assert await home.restore(base, [], "a/1") == f"{KEPT}/a/1.2"
+    assert await home.difference(base) == Difference(paths=("README.md",))
     (place / ".runner").rename(tmp_path / "elsewhere")
     (place / ".runner").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "elsewhere/tree.json").write_text("elsewhere\n")

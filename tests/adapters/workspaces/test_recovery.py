@@ -147,23 +147,53 @@ async def test_trees_of_others_are_left_alone(place: Path, tmp_path: Path) -> No
     assert files_in(mine) == FILES | {"x.txt": "x\n"}
 
 
-def lingering(held: int) -> subprocess.Popen[bytes]:
+def lingering(held: int, *then: str) -> subprocess.Popen[bytes]:
     """What a git that outlives its runner looks like from outside."""
-    return subprocess.Popen(["sleep", "1"], pass_fds=[held])
+    words = ["sh", "-c", 'sleep 1; exec "$@"', "sh", *(then or ("true",))]
+    return subprocess.Popen(words, pass_fds=[held])
 
 
 @story
-async def test_recovery_waits_for_what_the_dead_runner_started(place: Path) -> None:
+async def test_the_next_runner_waits_for_what_the_dead_one_started(place: Path) -> None:
     aligned = git(place, "rev-parse", "HEAD")
     first = await opened(place, aligned=aligned)
-    await first.recover()
     (held,) = first.repository.git.held
     with lingering(held):
         first.close()
-        second = await opened(place, aligned=aligned)
         began = time.monotonic()
-        await second.recover()
+        second = await opened(place, aligned=aligned)
         assert 0.3 < time.monotonic() - began < 10
+    assert await second.recover() == ()
+
+
+@story
+async def test_a_branch_that_moves_after_its_runner_was_killed_is_not_taken_for_tampering(
+    place: Path,
+) -> None:
+    """The runner dies, and the git that it had just started puts its last commit on the branch."""
+    aligned = git(place, "rev-parse", "HEAD")
+    first = await opened(place, aligned=aligned)
+    lease = await first.lease(1)
+    write(lease.path, {"x.txt": "x\n"})
+    await first.integrate(lease, trailers("A1"))
+    branch, commit = "refs/heads/runner/01RUN", await first.tip()
+    git(place, "update-ref", branch, aligned)
+    (held,) = first.repository.git.held
+    with lingering(held, "git", "-C", str(place), "update-ref", branch, commit):
+        first.close()
+        second = await opened(place, aligned=aligned)
+        await second.recover()
+    assert await second.tip() == commit
+    assert await second.integrated() == (("A1", commit),)
+    assert files_in(place / ".runner/worktrees/integration-01RUN") == FILES | {"x.txt": "x\n"}
+    assert await second.change(await second.lease(2)) == Change(paths=())
+
+
+@story
+async def test_a_lock_left_on_a_branch_that_was_never_made_is_cleared(place: Path) -> None:
+    write(place / ".git", {"refs/heads/runner/01RUN.lock": ""})
+    workspace = await opened(place)
+    assert await workspace.tip() == git(place, "rev-parse", "HEAD")
 
 
 def wait_for(marker: Path) -> None:
@@ -182,7 +212,28 @@ async def test_a_cancelled_call_leaves_no_process_and_no_lock(place: Path, tmp_p
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 10
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(marker.read_text()), signal.SIGCONT)
+
+
+@story
+async def test_a_call_that_is_cancelled_while_it_starts_leaves_no_process(
+    place: Path, tmp_path: Path
+) -> None:
+    """Git runs and has children before we have got to the point of listening to it."""
+    marker = tmp_path / "pid"
+    script = f"!echo $$ > '{marker}'; sleep 30"
+    slow = Git(git_dir=place / ".git", tree=place).with_settings(f"alias.slow={script}")
+    task = asyncio.create_task(slow.ask("slow"))
+    while not marker.exists() or not marker.read_text():
+        await asyncio.sleep(0)  # one step of ours,
+        time.sleep(0.5)  # noqa: ASYNC251 - and time for git, in which we do not get on
+    task.cancel()
+    began = time.monotonic()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.monotonic() - began < 10
     with pytest.raises(ProcessLookupError):
         os.kill(int(marker.read_text()), signal.SIGCONT)
 

@@ -56,6 +56,7 @@ class Attempts:
             head=head if head and await self.is_descendant(base, head) else base,
             shared=self.furnishing.share,
             settled=self.furnishing.settled(held.tree),
+            secrets=self.repository.secrets,
         )
 
     async def _head(self, held: Held) -> str:

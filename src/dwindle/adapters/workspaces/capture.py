@@ -15,12 +15,14 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from dwindle.adapters.workspaces.git import DURABLE, DURABLE_IN_BULK, Git, Said
+from dwindle.adapters.workspaces.hush import hushed
 from dwindle.adapters.workspaces.tree import copy_index, remove
+from dwindle.ports.process import Secret
 from dwindle.ports.workspace import WorkspaceFailed
 
 IGNORED_FILES = 2_000
@@ -31,6 +33,7 @@ MANY = 500
 """Files, above which one pack is better than an object for each."""
 
 _GITLINK = "160000"
+_NEWS = ("ls-files", "-z", "--modified", "--others", "--exclude-standard")
 
 
 class Place(Protocol):
@@ -88,6 +91,8 @@ class Capture:
     """What the setup made: ignored, and not the session's."""
     bulk: bool = False
     """Whether many files are expected, so that they had better go into one pack."""
+    secrets: tuple[Secret, ...] = ()
+    """What no object of ours may hold."""
 
     @property
     def _durable(self) -> Git:
@@ -99,15 +104,15 @@ class Capture:
 
     async def change(self) -> Captured:
         """Take in what a commit would hold."""
-        await self._start()
-        return await self._take_in(self._durable)
+        told = await self._start()
+        captured = await self._take_in(self._durable)
+        return replace(captured, notes=(*told, *captured.notes)) if told else captured
 
     async def piecemeal(self) -> Captured:
         """As `change`, where one file that git cannot take in must not stop the others."""
-        await self._start()
+        told = await self._start()
         git = self._durable
-        words = ("ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard")
-        listed = dict.fromkeys((await git.tell(*words)).lines)
+        listed = dict.fromkeys((await git.tell(*_NEWS, "--deleted")).lines)
         gone = [path for path in listed if not _is_there(self.tree.path / path)]
         given = b"".join(os.fsencode(path) + b"\0" for path in gone)
         if given:
@@ -117,11 +122,11 @@ class Capture:
         notes = await self._take_in_files(git, here)
         paths = tuple(path for path, _, _ in await self._changes(git))
         inner = tuple(path.rstrip("/") for path in here if path.endswith("/"))
-        return Captured(paths=paths, notes=tuple(notes), inner=inner)
+        return Captured(paths=paths, notes=(*told, *notes), inner=inner)
 
     async def everything(self) -> Captured:
         """Take in all there is: ignored files too, as far as they are few."""
-        await self._start()
+        told = await self._start()
         if not self.tree.is_there:
             return Captured(paths=(), notes=("the work tree itself, which is gone",))
         news, unseen = await asyncio.to_thread(survey, self.tree.path, self.tree.index)
@@ -129,17 +134,21 @@ class Capture:
         try:
             captured = await self._take_in(git)
         except WorkspaceFailed:
-            return Captured(paths=(), notes=tuple(await self._take_in_raw(git)))
+            return Captured(paths=(), notes=(*told, *await self._take_in_raw(git)))
         inside = await self._take_in_files(git, self.tree.hollow)
         ignored = await self._take_in_ignored(git)
-        return Captured(paths=captured.paths, notes=(*captured.notes, *inside, *unseen, *ignored))
+        notes = (*told, *captured.notes, *inside, *unseen, *ignored)
+        return Captured(paths=captured.paths, notes=notes)
 
     async def write(self) -> str:
         """The tree object of what was taken in."""
         return (await self._git.with_settings(*DURABLE).tell("write-tree")).text
 
-    async def _start(self) -> None:
-        """An index of what the session began with, or what it last committed."""
+    async def _start(self) -> tuple[str, ...]:
+        """An index of what the session began with, or what it last committed.
+
+        Says where a secret was that had to be taken out.
+        """
         self._disarm()
         (self.tree.admin / f"{self.tree.capture.name}.lock").unlink(missing_ok=True)
         if not self.tree.capture.exists():
@@ -150,6 +159,18 @@ class Capture:
                 await self._git.tell("read-tree", self.base)
         if self.head != self.base:
             await self._git.tell("read-tree", "-i", "-m", self.head)
+        if not self.secrets or not self.tree.is_there:
+            return ()
+        news = (await self._git.ask(*_NEWS)).lines
+        if self.head != self.base and self.base:
+            words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", self.base, self.head)
+            news = (*news, *(await self._git.ask(*words)).lines)
+        return await self._hushed(news)
+
+    async def _hushed(self, paths: Iterable[str]) -> tuple[str, ...]:
+        mine = tuple(f"{path.rstrip('/')}/" for path in (*self.shared, *self.settled))
+        given = [path for path in dict.fromkeys(paths) if not f"{path}/".startswith(mine)]
+        return await hushed(self._git, self.tree.path, self.base, given, self.secrets)
 
     def _disarm(self) -> None:
         """Git goes into a folder of a submodule, and obeys the settings of what it finds there."""
@@ -204,6 +225,9 @@ class Capture:
     async def _take_in_files(self, git: Git, paths: Iterable[str]) -> list[str]:
         """Add files that `git add` would not, and name those that cannot be."""
         files, notes = await asyncio.to_thread(_readable, self.tree.path, tuple(paths))
+        if self.secrets:
+            notes += await self._hushed(files)
+            files = [path for path in files if _is_there(self.tree.path / path)]
         given = b"".join(os.fsencode(path) + b"\0" for path in files)
         words = ("update-index", "--add", "--replace", "-z", "--stdin")
         if given and (await git.ask(*words, given=given)).code:
@@ -217,6 +241,8 @@ class Capture:
     async def _take_in_raw(self, git: Git) -> list[str]:
         """Add every file byte for byte: a filter that git must run first does not work here."""
         files, notes = await asyncio.to_thread(_readable, self.tree.path, (".",))
+        notes += await self._hushed(files)
+        files = [path for path in files if _is_there(self.tree.path / path)]
         mine = tuple(f"{path.rstrip('/')}/" for path in (*self.shared, *self.settled))
         links = [path for path in files if (self.tree.path / path).is_symlink()]
         plain = [path for path in files if path not in links and not path.startswith(mine)]

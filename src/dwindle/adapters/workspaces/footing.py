@@ -20,6 +20,7 @@ from dwindle.adapters.workspaces.anchor import Anchor
 from dwindle.adapters.workspaces.capture import MANY, Capture
 from dwindle.adapters.workspaces.git import DURABLE, DURABLE_IN_BULK, Git, Said
 from dwindle.adapters.workspaces.hidden import hidden_in, show
+from dwindle.adapters.workspaces.hush import hushed
 from dwindle.adapters.workspaces.ignored import RULES, Ignored, note, rules_in, with_old_rules
 from dwindle.adapters.workspaces.leftovers import (
     Checkout,
@@ -161,6 +162,16 @@ class Footing:
             said = await self.status(base)
         return said
 
+    async def hushed(self, base: str, said: Said) -> tuple[tuple[str, ...], Said]:
+        """What had to be taken out of what differs, since it is secret; and the status then."""
+        news = [line[3:] for line in said.lines]
+        if self.repository.secrets and self.anchor.lead:
+            words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, self.anchor.lead)
+            news += (await self.git.ask(*words)).lines
+        secrets = self.repository.secrets
+        told = await hushed(self.git, self.place.path, base, dict.fromkeys(news), secrets)
+        return told, await self.status(base) if told else said
+
     async def _hold_again(self, base: str, path: str, *, whole: bool) -> None:
         """Let old rules win over the agent's, or, where that was not enough, be the only ones."""
         file, kept = self.place.path / path, self.anchor.vigil.room() / RULES.lstrip(".")
@@ -191,7 +202,10 @@ class Footing:
         if self._news is None:
             await self.status(base)
         bulk = (self._news or 0) > MANY
-        capture = Capture(tree=self.place, base=base, head=lead, shared=mine, bulk=bulk)
+        secrets = self.repository.secrets
+        capture = Capture(
+            tree=self.place, base=base, head=lead, shared=mine, bulk=bulk, secrets=secrets
+        )
         taken = await take_in(capture)
         self.inner += taken.captured.inner
         exposed = self.ignored.among(taken.captured.paths)

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from dwindle.ports.workspace import WorkspaceFailed
 
@@ -114,14 +115,13 @@ class Git:
 
     async def beginning(self, most: int, *words: str | Path) -> bytes:
         """The first bytes that a command prints, however much more it would have printed."""
-        process = await asyncio.create_subprocess_exec(
-            *self._argv(words),
+        process = await _started(
+            self._argv(words),
             cwd=self._cwd,
             env=self._with_index(),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
             pass_fds=self.held,
         )
         parts, left = [], most
@@ -190,14 +190,13 @@ async def run(  # noqa: PLR0913 - all that a process is started with
 ) -> Said:
     """Run a program in a process group of its own, which does not outlive this call."""
     try:
-        process = await asyncio.create_subprocess_exec(
-            *argv,
+        process = await _started(
+            argv,
             cwd=cwd,
             env=variables,
             stdin=asyncio.subprocess.PIPE if given else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
             pass_fds=held,
         )
     except OSError as error:
@@ -213,6 +212,22 @@ async def run(  # noqa: PLR0913 - all that a process is started with
         if process.returncode is None:
             await asyncio.shield(_end(process))
     return Said(code=process.returncode or 0, out=out, err=os.fsdecode(err))
+
+
+async def _started(argv: Sequence[str], **given: Any) -> asyncio.subprocess.Process:
+    """A process in a group of its own. Whoever is cancelled while it starts leaves nothing of it.
+
+    Left to itself, asyncio would then kill the first process of the group and wait for the others.
+    """
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(*argv, start_new_session=True, **given)
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with suppress(OSError):
+            await _end(await starting)
+        raise
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -143,8 +143,8 @@ class GitInPlace:
         here = self._footing
         await here.settle(base)
         inside = await here.submodules.changed()
-        trouble = "; ".join(filter(None, (here.anchor.trouble, *_words(inside))))
-        said = await here.cover(base)
+        told, said = await here.hushed(base, await here.cover(base))
+        trouble = "; ".join(filter(None, (here.anchor.trouble, *_words(inside), *told)))
         paths = sorted({line[3:] for line in said.lines}, key=os.fsencode)
         is_plain = here.is_ordinary and not said.err and not here.ignored.among(paths)
         if is_plain and await asyncio.to_thread(_are_plain, self.path, paths):
@@ -172,6 +172,8 @@ class GitInPlace:
     async def commit(self, base: str, message: str) -> str:
         here = self._footing
         await here.settle(base)
+        if here.repository.secrets:  # a guard writes files too
+            await here.hushed(base, await here.status(base))
         tree = await here.tree(base)
         people = {name: os.environ[name] for name in _PEOPLE if os.environ.get(name)}
         git = replace(here.git, variables={**here.git.variables, **people})
@@ -206,16 +208,19 @@ class GitInPlace:
         return first
 
     @of_the_world
-    async def restore(self, base: str, paths: Sequence[str]) -> None:
-        here = self._footing
+    async def restore(self, base: str, paths: Sequence[str], name: str | None = None) -> str | None:
+        here, ref = self._footing, None
         await here.settle(base)
-        if any(_is_folder(self.path / path) for path in paths):
+        if name is not None or any(_is_folder(self.path / path) for path in paths):
             taken = await here.take_in(base)
-            await self._keep(base, "restored/1", taken.captured.notes)
+            ref = await self._keep(base, name or "restored/1", taken.captured.notes)
+        if not paths:
+            return ref
         await here.know(base)
         known = await lengths(here.git, here.place, paths)
         await put_back(here.git, here.place, base, paths)
         await in_old_form(here.git, here.place, base, known)
+        return ref
 
     async def _put_away(self, base: str, name: str, spared: str) -> str | None:
         """Keep what differs, but for what is in a folder, and make it as in the base.

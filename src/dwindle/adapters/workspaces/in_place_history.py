@@ -13,20 +13,24 @@ from collections.abc import Sequence
 from dwindle.adapters.workspaces.git import Git
 from dwindle.adapters.workspaces.standing import LOOK_BACK
 from dwindle.ports.in_place import Done, History
-from dwindle.ports.iteration import Iteration
+from dwindle.ports.iteration import TESTS, Iteration
 from dwindle.ports.workspace import WorkspaceFailed
 
 TREE_FILE = ".runner/tree.json"
+MOST_DIGITS = 10
 _PORTION = 200
+_FORMAT = f"%H %P%n%s%n%(trailers:key={TESTS},valueonly,separator=%x2C)"
 
 
 async def history_of(git: Git, run: str, tip: str, since: str | None) -> History:
     commits, start = await _commits(git, run, tip, since)
     done = []
-    for commit, subject in commits:
+    for commit, message in commits:
+        subject, _, tests = message.partition("\n")
         found = Iteration.of(subject)
         if found is not None and found.run == run:
-            done.append(Done(iteration=found, commit=commit))
+            counted = int(tests) if tests.isdecimal() and len(tests) < MOST_DIGITS else None
+            done.append(Done(iteration=found, commit=commit, tests=counted))
     beginning = (start,) if start else ()
     trees = await _trees(git, (*beginning, *(commit for commit, _ in commits)))
     return History(done=tuple(done), trees=trees)
@@ -35,20 +39,23 @@ async def history_of(git: Git, run: str, tip: str, since: str | None) -> History
 async def _commits(
     git: Git, run: str, tip: str, since: str | None
 ) -> tuple[list[tuple[str, str]], str]:
-    """Commit and subject since the run began, oldest first; and the commit before them."""
+    """Commit and message since the run began, oldest first; and the commit before them.
+
+    Of a message, the subject, and on a second line how many tests it says that there were.
+    """
     found: list[tuple[str, str]] = []
     last, at, portion = -1, tip, _PORTION
     while at:
-        words = ("log", "--first-parent", "-z", f"-{portion}", "--format=%H %P%n%s", at)
+        words = ("log", "--first-parent", "-z", f"-{portion}", f"--format={_FORMAT}", at)
         records = (await git.tell(*words)).lines
         for record in records:
-            ids, _, subject = record.partition("\n")
+            ids, _, message = record.partition("\n")
             commit, _, parents = ids.partition(" ")
             if commit == since:
                 return found[::-1], commit
             at = parents.partition(" ")[0]
-            found.append((commit, subject))
-            iteration = Iteration.of(subject)
+            found.append((commit, message))
+            iteration = Iteration.of(message.partition("\n")[0])
             if iteration is not None and iteration.run == run:
                 last = len(found)
                 if iteration.number == 1 and since is None:

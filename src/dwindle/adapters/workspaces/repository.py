@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dwindle.adapters.workspaces.git import Git, environment, run
+from dwindle.ports.process import Secret
 from dwindle.ports.workspace import WorkspaceFailed
 
 OLDEST_GIT = (2, 38)
@@ -36,6 +37,8 @@ class Repository:
     """The person's own files: read, and never written but to land."""
     hollow: tuple[str, ...] = ()
     """Folders of submodules. They stay empty in our trees, and git does not look into them."""
+    secrets: tuple[Secret, ...] = ()
+    """What nothing that we put into it may hold."""
 
     @property
     def trees(self) -> Path:

@@ -20,6 +20,12 @@ class _Entry:
 
 async def put_steering_back(at: Git, aligned: str, steering: Steering) -> None:
     """`at` has the index. All that steers is as it was in the commit `aligned`, and no more."""
+
+    async def then_in(path: str) -> bytes | None:
+        said = await at.ask("cat-file", "blob", f"{aligned}:{path}")
+        return None if said.code else said.out
+
+    steering = await steering.looked_into(then_in)
     staged = await at.tell("ls-files", "-z", "--stage")
     now = dict(_entries(staged.lines, blob=1, steering=steering))
     listed = await at.tell("ls-tree", "-r", "-z", "--full-tree", aligned)

@@ -22,6 +22,7 @@ from dwindle.adapters.workspaces.refs import configuration, moves, watched
 from dwindle.adapters.workspaces.repository import MADE_BY_US, Repository, find
 from dwindle.adapters.workspaces.tree import Note, Tree, known_trees, make, throw_away
 from dwindle.kernel.model import AtomId
+from dwindle.ports.process import Secret
 from dwindle.ports.workspace import (
     BranchMoved,
     Change,
@@ -45,7 +46,7 @@ class _Idle:
 
 
 class GitWorkspace:
-    """The Workspace of one run. Made by `open`; `recover` once, by whoever holds the plan."""
+    """The Workspace of one run, for whoever holds the plan. Made by `open`; `recover` once."""
 
     def __init__(
         self,
@@ -81,6 +82,7 @@ class GitWorkspace:
         checkouts: Path | None = None,
         steering: Callable[[], Steering] | None = None,
         guard_refs: bool = True,
+        secrets: Sequence[Secret] = (),
     ) -> Self:
         """The workspace of a run: its branch and integration tree are made if they are not there.
 
@@ -90,8 +92,12 @@ class GitWorkspace:
         found = await find(repository)
         await check_share(found, tuple(share))
         presence = open_presence(found.common, run)
-        found = replace(found, git=replace(found.git, held=(presence,)))
+        held = replace(found.git, held=(presence,))
+        found = replace(found, git=held, secrets=tuple(secrets))
         try:
+            # Before anything is looked at: a git of a dead runner may be about to move the branch.
+            await be_the_only_one(presence)
+            _clear_locks(found.common, run)
             found = replace(found, hollow=await found.submodules(await found.commit(aligned)))
             furnishing = Furnishing(checkout=found.checkout, share=tuple(share), setup=setup)
             found.exclude((*MADE_BY_US, *(f"/{name}" for name in furnishing.share)))
@@ -351,9 +357,6 @@ class GitWorkspace:
         their trees stay leased, as they are (`leased`). Where the others may be alive all the same,
         their trees are not for `reuse`. Returns the refs made.
         """
-        for descriptor in self._repository.git.held:
-            await be_the_only_one(descriptor)
-        self._clear_locks()
         await self._checkouts.discard_left()
         kept = []
         for tree in known_trees(self._repository):
@@ -378,13 +381,13 @@ class GitWorkspace:
         found = (held for held in self._held.values() if held.note.session == session)
         return next((Lease(path=one.tree.path, base=one.note.base) for one in found), None)
 
-    def _clear_locks(self) -> None:
-        """Locks on refs that only we move: whoever left them is dead, for we hold the plan."""
-        common = self._repository.common
-        folder = common / attempts_of(self._branch.run)
-        locks = [*folder.rglob("*.lock"), common / f"{branch_of(self._branch.run)}.lock"]
-        for lock in locks:
-            lock.unlink(missing_ok=True)
+
+def _clear_locks(common: Path, run: str) -> None:
+    """Locks on refs that only we move: whoever left them is dead, for we hold the plan."""
+    folder = common / attempts_of(run)
+    for lock in (*folder.rglob("*.lock"), common / f"{branch_of(run)}.lock"):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            lock.unlink()
 
 
 async def _retire(tree: Tree) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+import time
 
 from dwindle.surfaces.arena import Verdict
 from dwindle.surfaces.cli.output import complain, say
-from dwindle.surfaces.cli.text import WIDTH, as_json, painted, shortened
+from dwindle.surfaces.cli.text import as_json, painted, row
 from dwindle.surfaces.torture import chosen, verdicts
 from dwindle.testing.adversaries import Adversary
 
 BROKEN = 1
 NAME = 20
 INDENT = " " * 10
+MARGIN = len(INDENT) + 10
 
 
 def torture(*names: str, list_: bool = False, json: bool = False) -> int:
@@ -27,18 +29,26 @@ def torture(*names: str, list_: bool = False, json: bool = False) -> int:
     if list_:
         return say(as_json(_catalogue(adversaries)) if json else _listed(adversaries))
     found: list[Verdict] = []
-    for verdict in verdicts(adversaries, _begins):
+    began = time.monotonic()
+
+    def begins(adversary: Adversary) -> None:
+        _begins(adversary, f"{len(found) + 1}/{len(adversaries)}")
+
+    for verdict in verdicts(adversaries, begins):
         found.append(verdict)
         if not json:
-            say(_row(verdict))
+            say(_told(verdict))
     code = 0 if all(verdict.held for verdict in found) else BROKEN
-    return say(as_json(_data(found)) if json else _summary(found), code)
+    _clear()
+    if json:
+        return say(as_json(_data(found)), code)
+    return say(_summary(found, time.monotonic() - began), code)
 
 
-def _begins(adversary: Adversary) -> None:
+def _begins(adversary: Adversary, place: str) -> None:
     """A person who waits sees for whom; it is written over when that is over."""
     if sys.stderr.isatty():
-        print(f"\r\x1b[K{adversary.name} ...", end="", file=sys.stderr, flush=True)
+        print(f"\r\x1b[K{place} {adversary.name} ...", end="", file=sys.stderr, flush=True)
 
 
 def _clear() -> None:
@@ -46,22 +56,20 @@ def _clear() -> None:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def _row(verdict: Verdict) -> str:
+def _told(verdict: Verdict) -> str:
     _clear()
     mark = painted("held  ", "green") if verdict.held else painted("BROKEN", "red")
-    room = WIDTH - len(INDENT)
     lines = [
         f"{mark}    {verdict.name:<{NAME}} {verdict.seconds:.1f} s",
-        f"{INDENT}tried:    {shortened(verdict.tries, room - 10)}",
-        f"{INDENT}happened: {shortened(verdict.happened, room - 10)}",
+        row(f"{INDENT}tried:", verdict.tries, margin=MARGIN),
+        row(f"{INDENT}happened:", verdict.happened, margin=MARGIN),
     ]
-    lines += [f"{INDENT}broken:   {shortened(what, room - 10)}" for what in verdict.broken]
+    lines += [row(f"{INDENT}broken:", what, margin=MARGIN) for what in verdict.broken]
     return "\n".join(lines)
 
 
-def _summary(found: list[Verdict]) -> str:
+def _summary(found: list[Verdict], seconds: float) -> str:
     broken = [verdict.name for verdict in found if not verdict.held]
-    seconds = sum(verdict.seconds for verdict in found)
     if broken:
         complain(f"dwindle: not everything held: {', '.join(broken)}")
     held = len(found) - len(broken)

@@ -254,6 +254,7 @@ async def _opened(  # noqa: PLR0913 - what a run is put together from
             sessions=sessions,
             decode=_decoded,
             findings=findings_of(ledger),
+            secrets=workspace.repository.secrets,
         )
     finally:
         workspace.close()

@@ -30,6 +30,7 @@ from dwindle.kernel.model import (
     Status,
     StopCode,
 )
+from dwindle.ports.secrecy import told_bytes
 from dwindle.ports.work import (
     NoReport,
     ProbeReport,
@@ -169,7 +170,7 @@ async def bind(root: Path, atom: AtomId, summary: str, artifacts: Sequence[str])
     async with hosted(root, session_here()) as host:
         plan = host.plan
         if atom in plan.sessions:
-            note = {"summary": summary, "artifacts": list(artifacts)}
+            note = host.told({"summary": summary, "artifacts": list(artifacts)})
             path = host.folder_of(atom) / BINDING
             path.write_text(json.dumps(note, ensure_ascii=False) + "\n", encoding="utf-8")
             return {**said, "status": str(Status.IN_PROGRESS)}
@@ -220,7 +221,8 @@ async def complete(root: Path, judged: bytes | None = None) -> dict[str, Any]:
 
     handed: Judge = judge
     async with hosted(root, session_here(), handed) as host:
-        verdicts.update(_verdicts(host.plan, judged))
+        said_of = _verdicts(host.plan, None if judged is None else told_bytes(judged, host.secrets))
+        verdicts.update({check: host.told(said) for check, said in said_of.items()})
         decision = await host.next()
         if decision.stop is None:
             _refuse_unjudged(host.plan, verdicts)
@@ -237,7 +239,8 @@ async def complete(root: Path, judged: bytes | None = None) -> dict[str, Any]:
 async def stop(root: Path, reason: str) -> dict[str, Any]:
     async with hosted(root, session_here()) as host:
         decision = await host.stop(reason or "stopped by hand")
-        said = {"success": True, "status": str(host.plan.control.status), "reason": reason}
+        said = {"success": True, "status": str(host.plan.control.status)}
+        said["reason"] = host.told(reason)
         return {**said, "next": what_next(host.plan, decision)}
 
 
