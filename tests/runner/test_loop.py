@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from tests.runner.story import FIRST_PLAN
@@ -23,6 +24,7 @@ from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import (
     AddAtom,
+    ChoiceFailed,
     Event,
     NewAtom,
     OverrideBinding,
@@ -209,6 +211,44 @@ def test_what_was_decided_is_done_before_a_flag_in_the_file_is_heard(tmp_path: P
         "RunEnded",
     ]
     assert len(list(replayed(plan, enumerate(happened, 1)))) == len(happened)
+
+
+class Entangled(MemoryWorkspace):
+    """Without A1, the work of A3 does not replay."""
+
+    taken_off: ClassVar[list[tuple[AtomId, ...]]] = []
+
+    async def rebuild(self, without: Sequence[AtomId]) -> tuple[AtomId, ...]:
+        self.taken_off.append(tuple(without))
+        return (AtomId("A3"),) if "A1" in without else ()
+
+
+def test_what_was_built_upon_what_got_lost_comes_off_the_branch_too(tmp_path: Path) -> None:
+    first, second, other, upon = (AtomId(name) for name in ("A1", "A2", "A3", "A4"))
+    way = GroupId("way")
+    plan = replace(
+        FIRST_PLAN,
+        atoms={
+            first: Atom(id=first, description="one way", or_group=way, attempts=3, max_attempts=3),
+            second: Atom(id=second, description="another", or_group=way),
+            other: Atom(id=other, description="beside it", status=Status.RESOLVED),
+            upon: Atom(id=upon, description="on", status=Status.RESOLVED, depends_on=(other,)),
+        },
+        groups={way: OrGroup(id=way, choices=(first, second), selected=first)},
+        bindings={other: Binding(summary="done"), upon: Binding(summary="done")},
+        spent=replace(FIRST_PLAN.spent, created=4),
+    )
+
+    async def story() -> list[Event]:
+        rig = Rig(tmp_path, plan, Entangled)
+        asked(rig, StopRequested(reason="seen enough"))
+        async with asyncio.timeout(PATIENCE):
+            await rig.loop.run()
+        return rig.told
+
+    failed = [event for event in asyncio.run(story()) if isinstance(event, ChoiceFailed)]
+    assert [(event.choice, event.unreplayed) for event in failed] == [(first, (other,))]
+    assert Entangled.taken_off == [(first,), (upon,)]
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

@@ -274,13 +274,18 @@ class Loop:
     async def _rebuilt(
         self, without: tuple[AtomId, ...], kills: tuple[AtomId, ...]
     ) -> tuple[AtomId, ...]:
-        """The branch without these atoms; sessions on them, and on what got lost too, are ended."""
+        """The branch without these atoms, and what was built on what got lost; sessions end."""
         self._settle()
         await self._crew.end(kills)
-        lost = await self._workspace.rebuild(without)
-        lost = tuple(a for a in lost if a not in without)
-        if lost:
-            await self._crew.end(branches.undone_by_loss(self.plan, lost))
+        lost: tuple[AtomId, ...] = ()
+        drops = off = without
+        while drops:
+            gone = await self._workspace.rebuild(drops)
+            lost = (*lost, *(a for a in gone if a not in off))
+            undone = branches.undone_by_loss(self.plan, lost)
+            await self._crew.end(undone)
+            drops = tuple(a for a in undone if a not in (*off, *lost))
+            off = (*off, *lost, *drops)
         return lost
 
     # --- listening -------------------------------------------------------------------------------
