@@ -25,7 +25,7 @@ from dwindle.kernel import base_case, graph, growth
 from dwindle.kernel.base_case import Verdict
 from dwindle.ports.process import Ended
 from dwindle.ports.work import NoReport, Result, WorkerReport
-from dwindle.runner import evidence, orders, pins, recipes, steering
+from dwindle.runner import evidence, judging_tools, orders, pins, recipes, steering
 from dwindle.runner.evidence import Evidence
 from dwindle.runner.guard import Guard
 from dwindle.runner.watching import FileWatch
@@ -71,7 +71,7 @@ def nothing_is_pinned() -> None:
 
 
 def no_tool_is_known_to_steer() -> None:
-    everywhere(steering.tools_of, lambda _: ())
+    everywhere(judging_tools.tools_in, lambda _: ())
 
 
 def tests_are_not_counted() -> None:
