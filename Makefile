@@ -52,7 +52,7 @@ cov: $(STAMP)  ## all tests but the nightly ones; kernel and store covered to th
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='$(FULLY_COVERED)' --fail-under=100
-	$(PY) -m pytest -n 2 -m "slow and not nightly"
+	$(PY) -m pytest -n 3 -m "slow and not nightly"  # they wait for programs half of the time
 
 model-check: $(STAMP)  ## every plan of up to ATOMS atoms (default 4), every outcome
 	$(PY) -m dwindle.testing.model_check --atoms $(ATOMS)

@@ -99,7 +99,7 @@ def test_the_planner_asks_back_and_is_told_the_answers(folder: Path, plan: Plan)
         "Why?\n> ",
     ]
     assert order(folder, 2)["transcript"] == [
-        {"by": "planner", "text": "How\nmuch?\x1b[2J"},
+        {"by": "planner", "text": "How\nmuch?\\x1b[2J"},
         {"by": "person", "text": "40"},
         {"by": "planner", "text": "Why?"},
         {"by": "person", "text": "(no answer; decide as you think best)"},
