@@ -25,7 +25,7 @@ from dwindle.kernel import base_case, graph, growth
 from dwindle.kernel.base_case import Verdict
 from dwindle.ports.process import Ended
 from dwindle.ports.work import NoReport, Result, WorkerReport
-from dwindle.runner import evidence, judging_tools, orders, pins, recipes, steering
+from dwindle.runner import evidence, judging_tools, orders, pins, recipe_files, steering
 from dwindle.runner.evidence import Evidence
 from dwindle.runner.guard import Guard
 from dwindle.runner.watching import FileWatch
@@ -79,10 +79,10 @@ def tests_are_not_counted() -> None:
 
 
 def nobody_looks_into_recipes() -> None:
-    async def blind(*_: Any) -> recipes.Found:
-        return recipes.Found(tools=(), files=frozenset())
+    async def blind(*_: Any) -> recipe_files.Found:
+        return recipe_files.Found(tools=(), files=frozenset())
 
-    everywhere(recipes.look_into, blind)
+    everywhere(recipe_files.look_into, blind)
 
 
 def nothing_steers_a_guard() -> None:

@@ -33,7 +33,7 @@ def test_it_says_so_and_is_stopped(tmp_path: Path) -> None:
         assert (said.code, said.out) == (0, "stopped; `dwindle run` goes on from here\n")
         assert runner.wait(PATIENCE) == 10
     assert story.plan.control.stop_reason == "enough"
-    assert "nobody can be heard" in story.log.read_text("utf-8")
+    assert "no socket could be made" in story.log.read_text("utf-8")
 
 
 def test_it_is_redirected_once_it_has_come_to_rest(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ name, a recipe in a Makefile. None of these is a test, so nobody would think of 
 `protected_paths`. Where a command of the base case, or the guard of a tree, is seen to run a tool
 that we know, its steering files are those of the commit of alignment, and no others: those that
 were there are held, a new one is no part of what decides, and a worker that adds one has failed its
-attempt. (In a tree, they are put back before the guard runs: see `held.py`.)
+attempt. (In a tree, they are put back before the guard runs: see `held_files.py`.)
 
 Some files steer a tool and serve other ends as well (pyproject.toml, package.json). Of those only
 the part that steers is held fast; the rest is the worker's.
@@ -33,7 +33,7 @@ from dwindle.kernel.model import BaseCase, CheckType, Objective
 from dwindle.runner.judging_tools import Tool, tools_in
 from dwindle.runner.mixed_files import is_mixed, mended
 from dwindle.runner.places import Places, split
-from dwindle.runner.recipes import Content, look_into
+from dwindle.runner.recipe_files import Content, look_into
 
 _PYTHON = r"(?:sitecustomize|usercustomize)\.py|[^/]+\.pth"
 _PYTEST_MODULES = "pytest|_pytest|pluggy|iniconfig"

@@ -39,7 +39,7 @@ from dwindle.ports.work import (
 from dwindle.runner import guard_files, node_tools, owned_file
 from dwindle.runner.belongings import Belongings
 from dwindle.runner.guard import Guard, Judgement
-from dwindle.runner.held import Held, PutBack, hold
+from dwindle.runner.held_files import Held, PutBack, hold
 from dwindle.runner.iteration_log import IterationLog
 from dwindle.runner.meter import Meter
 from dwindle.runner.orders import order_json

@@ -44,7 +44,7 @@ from dwindle.ports.workspace import WorkspaceFailed
 from dwindle.runner import guard as guards
 from dwindle.runner import node_tools, owned_file
 from dwindle.runner.crew import News
-from dwindle.runner.held import PUT_BACK
+from dwindle.runner.held_files import PUT_BACK
 from dwindle.runner.iteration_facts import facts_of
 from dwindle.runner.iteration_log import IterationLog
 from dwindle.runner.judgement import bounded

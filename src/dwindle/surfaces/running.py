@@ -240,7 +240,10 @@ async def _run(  # noqa: PLR0913, PLR0917 - what a run is put together from
             loop.begin(RunStarted(run_id=run_id, aligned=aligned))
             async with Control(root / ".runner", loop.asked, event_codec.decode, pause) as line:
                 if line.problem is not None:
-                    progress.say(f"nobody can be heard ({line.problem}); flags in the plan can")
+                    progress.say(
+                        f"no socket could be made ({line.problem}); `dwindle stop` and `redirect` "
+                        "set flags in the plan file instead, and take some seconds longer"
+                    )
                 with signals(loop.asked):
                     return await loop.run(one_iteration=wish.one_iteration)
     finally:

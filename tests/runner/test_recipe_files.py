@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from dwindle.runner.judging_tools import Tool
-from dwindle.runner.recipes import MOST_FILES, Found, look_into
+from dwindle.runner.recipe_files import MOST_FILES, Found, look_into
 from dwindle.runner.steering import Steering, steering_of_guard
 
 MAKEFILES = {"GNUmakefile", "makefile", "Makefile"}

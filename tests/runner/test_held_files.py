@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dwindle.runner.held import Held, PutBack, hold
+from dwindle.runner.held_files import Held, PutBack, hold
 from dwindle.runner.steering import NOTHING_STEERS, steering_of_guard
 
 THEN = {
