@@ -6,6 +6,7 @@ is not wired in. What it does then shows that nothing else stood in its way.
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,10 +22,12 @@ from dwindle.adapters.containment.bare import Bare
 from dwindle.adapters.disk import DirectoryLock
 from dwindle.adapters.formats import tree_changes
 from dwindle.adapters.workspaces.tree import Tree
+from dwindle.adapters.workspaces.workspace import GitWorkspace
 from dwindle.kernel import base_case, graph, growth
 from dwindle.kernel.base_case import Verdict
 from dwindle.ports.process import Ended
 from dwindle.ports.work import NoReport, Result, WorkerReport
+from dwindle.ports.workspace import Lease
 from dwindle.runner import evidence, judging_tools, orders, pins, recipe_files, steering
 from dwindle.runner.evidence import Evidence
 from dwindle.runner.guard import Guard
@@ -139,10 +142,19 @@ def sessions_have_all_the_time() -> None:
 
 
 def trees_are_not_cleaned() -> None:
+    lease = GitWorkspace.lease
+
     async def dirty(*_: Any, **__: Any) -> None:
         """As the last session left it."""
 
+    async def patient(self: GitWorkspace, session: int) -> Lease:
+        """A tree is given back beside the next session, which on a slow day gets another one."""
+        while session > 1 and not self._idle:  # noqa: ASYNC110 - nobody tells it
+            await asyncio.sleep(0.01)
+        return await lease(self, session)
+
     Tree.clean = dirty  # type: ignore[method-assign]
+    GitWorkspace.lease = patient  # type: ignore[method-assign]
 
 
 def links_are_followed() -> None:
