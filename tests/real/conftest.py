@@ -10,7 +10,7 @@ from tests.real.island import Island, NoIsland
 from tests.real.programs import NotInstalled, Program
 from tests.real.stage import Stage, raise_stage
 
-from dwindle.adapters.containment import choose, starter
+from dwindle.adapters.containment import choose
 
 NOT_CUT_OFF = (
     "this user may not make a network namespace: the programs ran with a dead proxy instead, and "
@@ -26,9 +26,6 @@ def island() -> Iterator[Island | None]:
             found: Island | None = stack.enter_context(Island())
         except NoIsland:
             found = None
-        # Threads that start programs live in the network in which they were made.
-        for clear in (stack.callback, lambda now: now()):
-            clear(starter._threads.cache_clear)
         yield found
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.adapters.containment.nursed import Nursed
 from tests.adapters.containment.survivors import new_token, put_down
 
 from dwindle.adapters.containment import Bare, Bubblewrap, Subreaper, Unshare
@@ -38,6 +39,8 @@ def named(require_tool: Callable[[str], Path]) -> Callable[[str], DescribedConta
             return Unshare(
                 program=str(require_tool("unshare")), setpriv=str(require_tool("setpriv"))
             )
+        if name == "nursery":
+            return Nursed()
         return Subreaper() if name == "subreaper" else Bare()
 
     return make
@@ -50,7 +53,7 @@ def containment(
     return named(request.param)
 
 
-@pytest.fixture(params=(*ALL, "bare"))
+@pytest.fixture(params=(*ALL, "bare", "nursery"))
 def any_containment(
     request: pytest.FixtureRequest, named: Callable[[str], DescribedContainment]
 ) -> DescribedContainment:

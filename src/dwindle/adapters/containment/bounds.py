@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from dwindle.adapters.containment.cage import Cage, cage_around, let_go, pens
-from dwindle.ports.process import Bounds, Strength
+from dwindle.ports.process import UNBOUNDED, Bounds, Strength
 
 
 class Bound:
@@ -33,14 +33,11 @@ class Bound:
         """`own_users`: the process is in a user namespace of its own."""
         bounds = self._bounds
         self._cage = cage_around(pid, bounds)
-        limits = [(resource.RLIMIT_CORE, 0)]
-        if bounds.file_bytes is not None:
-            limits.append((resource.RLIMIT_FSIZE, bounds.file_bytes))
+        if self._cage is not None and self._cage.bounds_memory:
+            bounds = replace(bounds, memory_bytes=None)
+        limits = _limits(bounds)
         if bounds.processes is not None and own_users:
             limits.append((resource.RLIMIT_NPROC, bounds.processes))
-        in_cage = self._cage is not None and self._cage.bounds_memory
-        if bounds.memory_bytes is not None and not in_cage:
-            limits.append((resource.RLIMIT_DATA, bounds.memory_bytes))
         for kind, most in limits:
             # It is gone already, or a lower limit of ours must not be raised.
             with suppress(OSError, ValueError):
@@ -65,6 +62,26 @@ def in_force(bounds: Bounds, strength: Strength) -> Bounds:
     if grouped or (strength is Strength.STRONG and os.geteuid() != 0):
         return bounds
     return replace(bounds, processes=None)
+
+
+def limits_from_birth(bounds: Bounds) -> tuple[tuple[int, int], ...] | None:
+    """What whoever starts a program can set on itself; None if that would not be all.
+
+    Of a program that is not in a user namespace of its own.
+    """
+    if bounds == UNBOUNDED:
+        return ()
+    grouped = bounds.processes is not None or bounds.memory_bytes is not None
+    return None if grouped and pens() else tuple(_limits(bounds))
+
+
+def _limits(bounds: Bounds) -> list[tuple[int, int]]:
+    limits = [(resource.RLIMIT_CORE, 0)]
+    if bounds.file_bytes is not None:
+        limits.append((resource.RLIMIT_FSIZE, bounds.file_bytes))
+    if bounds.memory_bytes is not None:
+        limits.append((resource.RLIMIT_DATA, bounds.memory_bytes))
+    return limits
 
 
 def _lower(pid: int, kind: int, most: int) -> None:

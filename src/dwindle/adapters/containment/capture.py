@@ -30,6 +30,10 @@ TAIL_SECONDS = 0.5
 """How far the tail in a log file may be behind."""
 
 
+NOTHING = Captured()
+"""Of a program that said nothing, as most checks do."""
+
+
 class HeadAndTail:
     """A stream of bytes, of which the first and the last `limit` / 2 are kept.
 
@@ -66,6 +70,8 @@ class HeadAndTail:
         return first
 
     def captured(self) -> Captured:
+        if not self.size:
+            return NOTHING
         digest = "" if self._digest is None else self._digest.hexdigest()
         return Captured(
             head=bytes(self._head), tail=bytes(self._tail), size=self.size, digest=digest
@@ -230,12 +236,16 @@ class Output:
         return self._keep_stdout(self._out.end())
 
     def _keep_stdout(self, data: bytes) -> str | None:
+        if not data:
+            return None
         self.stdout.add(data)
         if self._log is not None:
             self._log.add(data)
         return None if self._lines is None else self._lines.add(data)
 
     def _keep_stderr(self, data: bytes) -> None:
+        if not data:
+            return
         self.stderr.add(data)
         if self._log is not None:
             self._log.add(data)

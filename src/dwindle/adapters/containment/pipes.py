@@ -12,18 +12,12 @@ from functools import lru_cache
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
-from dwindle.adapters.containment import starter
-from dwindle.adapters.containment.starter import Start, Wanted
 from dwindle.adapters.containment.tether import Launch
 from dwindle.ports.process import Command
 
 CHUNK = 1 << 16
 """What a pipe holds; and no stream keeps the others waiting for longer than this takes."""
 
-MOMENT_SECONDS = 0.004
-"""For which nobody listens to a program that was just started."""
-
-STDERR = 2
 AFTERMATH = 64
 """Chunks read at most after the end, should somebody go on writing who got away."""
 
@@ -33,19 +27,15 @@ class Descriptors:
 
     To have the loop watch each by itself would cost more than all the rest that is done to run a
     program. Where there is no epoll, it has to.
-
-    And to watch the output of a program that is over at once costs more than to read it then. So a
-    program has a moment to itself before anybody listens; what it says meanwhile waits in the pipe.
     """
 
-    __slots__ = ("__weakref__", "_calls", "_poll", "_soon")
+    __slots__ = ("__weakref__", "_calls", "_poll")
 
     _of: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, Descriptors]] = WeakKeyDictionary()
 
     def __init__(self) -> None:
         self._calls: dict[int, Callable[[], object]] = {}
         self._poll = select.epoll() if hasattr(select, "epoll") else None
-        self._soon: list[Reader] = []
 
     @classmethod
     def of(cls, loop: asyncio.AbstractEventLoop) -> Descriptors:
@@ -58,10 +48,7 @@ class Descriptors:
         return found
 
     def add(self, fd: int, call: Callable[[], object]) -> None:
-        """Call it on every turn of the loop on which there is something to read.
-
-        Where there is epoll, from any thread.
-        """
+        """Call it on every turn of the loop on which there is something to read."""
         self._calls[fd] = call
         try:
             if self._poll is None:
@@ -71,17 +58,6 @@ class Descriptors:
         except BaseException:
             del self._calls[fd]
             raise
-
-    def add_soon(self, reader: Reader) -> None:
-        """Have it listen, unless its program is over by then."""
-        if not self._soon:
-            asyncio.get_running_loop().call_later(MOMENT_SECONDS, self._listen)
-        self._soon.append(reader)
-
-    def _listen(self) -> None:
-        waiting, self._soon = self._soon, []
-        for reader in waiting:
-            reader.listen()
 
     def remove(self, fd: int) -> None:
         """Before it is closed; as often as one likes."""
@@ -142,7 +118,7 @@ def pipes(*, fed: bool) -> tuple[Ends, Ends]:
     return (our_feed, out, err), (its_feed, its_out, its_err)
 
 
-def start_here(command: Command, launch: Launch, theirs: Ends) -> int:
+def start(command: Command, launch: Launch, theirs: Ends) -> int:
     """Start a program, and stand still until it has begun; the number of its process.
 
     Raises OSError or ValueError, and says there what is missing.
@@ -162,38 +138,7 @@ def start_here(command: Command, launch: Launch, theirs: Ends) -> int:
     return process.pid
 
 
-def start_elsewhere(
-    command: Command,
-    launch: Launch,
-    theirs: Ends,
-    begun: Callable[[int], None],
-    refused: Callable[[OSError | ValueError | None], None],
-) -> Start | None:
-    """Have a program started without `subprocess`; None if that cannot be done, or is not right."""
-    if launch.tied or launch.inherited or not starter.is_possible():
-        return None
-    program = program_at(launch.argv[0], launch.environment.get("PATH"))
-    above = min(fd for fd in theirs if fd is not None) > STDERR
-    if not above or not program.startswith("/"):
-        return None
-    wanted = Wanted(
-        program=program,
-        argv=tuple(launch.argv),
-        environment=tuple([f"{name}={value}" for name, value in launch.environment.items()]),
-        folder=str(command.cwd),
-        stdin=theirs[0],
-        stdout=theirs[1],
-        stderr=theirs[2],
-    )
-    return Start(wanted, begun, refused)
-
-
-def when_gone(
-    loop: asyncio.AbstractEventLoop,
-    descriptors: Descriptors,
-    pid: int,
-    then: Callable[[], None],
-) -> int | None:
+def when_gone(loop: asyncio.AbstractEventLoop, pid: int, then: Callable[[], None]) -> int | None:
     """Call `then` when the process has ended; returns the pidfd that is watched.
 
     It is not reaped yet: until then its number, and its group's, can be nobody else's.
@@ -202,6 +147,7 @@ def when_gone(
         waiting = loop.run_in_executor(None, os.waitid, os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         waiting.add_done_callback(lambda _: then())
         return None
+    descriptors = Descriptors.of(loop)
     pidfd = os.pidfd_open(pid)
 
     def gone() -> None:

@@ -8,38 +8,40 @@ started for every check, so what it costs counts.
 
 Processes that are tied to us are started from the thread that runs the event loop. That has to be
 the main thread: the kernel sends the signal for a dead parent when the *thread* that forked ends.
-Others may be started elsewhere, while the loop goes on: see `starter.py`.
+Others may be started by another process, while the loop goes on: see `nursery.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 
 from dwindle.adapters.containment.bound_tether import BoundTether
+from dwindle.adapters.containment.bounds import limits_from_birth
 from dwindle.adapters.containment.capture import Output
+from dwindle.adapters.containment.nursery import Nursery
 from dwindle.adapters.containment.pipes import (
     Descriptors,
+    Ends,
     Feeder,
     Reader,
     is_readable,
     pipes,
-    start_elsewhere,
-    start_here,
+    program_at,
+    start,
     when_gone,
 )
-from dwindle.adapters.containment.starter import Start
 from dwindle.adapters.containment.tether import Fate, Tether
 from dwindle.ports.process import UNBOUNDED, Command, Ended
 
 GRACE_SECONDS = 0.2
 """Between asking a program to end and killing it."""
 
-START_SECONDS = 0.001
-"""How often one looks whether a start is over that is not wanted any more."""
+LOST = "the process that started it was ended"
 
 KILLED_SECONDS = 5.0
 """A killed process that is still there after this hangs in the kernel; waiting on is useless."""
@@ -103,19 +105,16 @@ class _Program:
         self._pid: int | None = None  # until it is reaped
         self._returncode = 0
         self._pidfd: int | None = None
-        self._start: Start | None = None
         self._launch = tether.launch()
         self._is_open = not self._launch.gated
-        self._descriptors = Descriptors.of(loop)
-        fed = bool(command.stdin) or self._launch.gated
-        (feed, out, err), self._theirs = pipes(fed=fed)
-        self._readers = (
-            Reader(self._descriptors, out, self._on_stdout),
-            Reader(self._descriptors, err, output.take_stderr),
-        )
-        self._feeder = None if feed is None else Feeder(loop, feed)
+        self._theirs: Ends | None = None
+        self._readers: tuple[Reader, ...] = ()
+        self._feeder: Feeder | None = None
+        self._nursery: Nursery | None = None
+        self._number: int | None = None  # by which the nursery knows it, until it has ended
         try:
-            self._begin()
+            if not self._begin_in_nursery():
+                self._begin()
         except BaseException:
             self.close()
             raise
@@ -123,54 +122,29 @@ class _Program:
     # --- how it begins ---------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        for reader in self._readers:
-            if self._launch.gated:
-                reader.listen()
-            else:
-                self._descriptors.add_soon(reader)
-        self._start = start_elsewhere(
-            self._command, self._launch, self._theirs, self._on_begun, self._on_refused
-        )
-        if self._start is None:
-            self._begin_here()
+        fed = bool(self._command.stdin) or self._launch.gated
+        (feed, out, err), self._theirs = pipes(fed=fed)
+        self._feeder = None if feed is None else Feeder(self._loop, feed)
+        self._read(out, err)
+        self._pid = start(self._command, self._launch, self._theirs)
+        try:
+            self._tether.attach(self._pid)
+            self._pidfd = when_gone(self._loop, self._pid, self._on_exit)
+        except BaseException:
+            self._tether.kill()
+            self._reap()
+            raise
         if self._is_open and self._feeder is not None:
             self._feeder.feed(self._command.stdin)
 
-    def _begin_here(self) -> None:
-        pid = start_here(self._command, self._launch, self._theirs)
-        try:
-            self._on_begun(pid)
-        except BaseException:
-            self._abandon()
-            raise
-
-    def _on_begun(self, pid: int) -> None:
-        """Perhaps in another thread."""
-        self._tether.attach(pid)
-        self._pid = pid
-        self._pidfd = when_gone(self._loop, self._descriptors, pid, self._on_exit)
-
-    def _on_refused(self, problem: OSError | ValueError | None) -> None:
-        """Perhaps in another thread."""
-        with suppress(RuntimeError):  # the loop is closed: nobody waits for it any more
-            self._loop.call_soon_threadsafe(self._begin_again, problem)
-
-    def _begin_again(self, problem: OSError | ValueError | None) -> None:
-        """It did not begin; or it did, and we cannot see it end."""
-        try:
-            if problem is not None:
-                self._abandon()
-                raise problem
-            if not self._over.done():  # else it was only to be ended
-                self._begin_here()
-                return
-        except (OSError, ValueError) as why:
-            self._problem = why
-        self._on_exit()
-
-    def _abandon(self) -> None:
-        self._tether.kill()
-        self._reap()
+    def _read(self, out: int, err: int) -> None:
+        descriptors = Descriptors.of(self._loop)
+        self._readers = (
+            Reader(descriptors, out, self._on_stdout),
+            Reader(descriptors, err, self._output.take_stderr),
+        )
+        for reader in self._readers:
+            reader.listen()
 
     def _reap(self) -> None:
         if self._pid is None:
@@ -178,6 +152,57 @@ class _Program:
         with suppress(ChildProcessError):
             self._returncode = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
         self._pid = None
+
+    # --- or in the nursery -----------------------------------------------------------------------
+
+    def _begin_in_nursery(self) -> bool:
+        command, launch = self._command, self._launch
+        limits = limits_from_birth(command.bounds)
+        if launch.tied or launch.inherited or limits is None:
+            return False
+        nursery = Nursery.of(self._loop, limits)
+        program = program_at(launch.argv[0], launch.environment.get("PATH"))
+        if nursery is None or not program.startswith("/"):
+            return False
+        self._nursery = nursery
+        words, variables = tuple(launch.argv), dict(launch.environment)
+        wanted = (program, words, variables, str(command.cwd), command.stdin)
+        self._number = nursery.start(self, wanted)
+        return self._number is not None
+
+    def on_ended(self, code: int, stdout: bytes, stderr: bytes) -> None:
+        self._number = None
+        self._returncode = code
+        if stdout:
+            self._on_stdout(stdout)
+        if stderr:
+            self._output.take_stderr(stderr)
+        self._on_exit()
+
+    def on_handed_over(self, pid: int, stdout: int, stderr: int) -> None:
+        try:
+            self._read(stdout, stderr)
+            self._tether.attach(pid)
+        except OSError as why:  # there is no room to look after it
+            self._problem = why
+            self._signal(signal.SIGKILL)
+
+    def on_refused(self) -> None:
+        """Started by ourselves it is heard why."""
+        self._number = None
+        try:
+            if not self._over.done():  # else it was only to be ended
+                self._begin()
+                return
+        except (OSError, ValueError) as why:
+            self._problem = why
+        self._on_exit()
+
+    def on_lost(self) -> None:
+        self._number = None
+        self._problem = OSError(LOST)
+        self._tether.kill()
+        self._on_exit()
 
     # --- what happens ----------------------------------------------------------------------------
 
@@ -246,24 +271,29 @@ class _Program:
         self, cancelled: asyncio.CancelledError | None
     ) -> asyncio.CancelledError | None:
         """Ask, wait a moment, kill. Another cancellation cuts the moment short, nothing else."""
-        while self._start is not None and not self._start.is_over:  # nobody to ask, or to kill
-            try:
-                await asyncio.sleep(START_SECONDS)
-            except asyncio.CancelledError as again:
-                cancelled = again
-        if self._is_open and self._pid is not None:  # else there is nobody to ask
-            self._tether.ask()
+        if self._is_open:  # else there is nobody to ask
+            self._signal(signal.SIGTERM)
             try:
                 await asyncio.wait((self._exited,), timeout=GRACE_SECONDS)
             except asyncio.CancelledError as again:
                 cancelled = again
-        if self._pid is not None:
-            self._tether.kill()
+        self._signal(signal.SIGKILL)
         cancelled = await self._insist(self._exited, cancelled)
         if not self._exited.done():
             self._survivors = True
             return cancelled
         return await self._see_off(cancelled)
+
+    def _signal(self, number: int) -> None:
+        """Ask it to end, or end it, if it has not."""
+        if self._nursery is not None and self._number is not None:
+            self._nursery.signal(self._number, number)
+        elif self._pid is None:
+            pass
+        elif number == signal.SIGKILL:
+            self._tether.kill()
+        else:
+            self._tether.ask()
 
     async def _see_off(
         self, cancelled: asyncio.CancelledError | None
@@ -309,9 +339,10 @@ class _Program:
         if self._problem is not None:
             return Ended(error=_sentence(self._problem))
         stdout, stderr = self._output.stdout.captured(), self._output.stderr.captured()
-        fate = Fate()
         if self._exited.done():
             fate = self._tether.fate(self._returncode, stderr, began=self._is_open)
+        else:
+            fate = Fate()
         error = self._said or fate.error
         if self._output.problem is not None:
             error = error or f"the log cannot be written: {_sentence(self._output.problem)}"
@@ -331,11 +362,14 @@ class _Program:
     def close(self) -> None:
         for reader in self._readers:
             reader.close()
+        self._readers = ()  # they know us, and we know the loop: nobody would go before the other
         if self._feeder is not None:
             self._feeder.close()
         if self._pidfd is not None:
-            self._descriptors.remove(self._pidfd)
+            Descriptors.of(self._loop).remove(self._pidfd)
             os.close(self._pidfd)
-        for fd in self._theirs:
+        if self._nursery is not None and self._number is not None:
+            self._nursery.forget(self._number)
+        for fd in self._theirs or ():
             if fd is not None:
                 os.close(fd)
