@@ -19,10 +19,10 @@ def files_in(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def test_a_session_finds_its_order_and_its_prompt_and_nothing_else(tmp_path: Path) -> None:
+def test_a_session_finds_its_order_and_nothing_else(tmp_path: Path) -> None:
     place = Outboxes(tmp_path / "outbox").handed_out(TREE, b"order", b"prompt")
     assert (place.workspace, place.outbox.parent) == (TREE, tmp_path / "outbox")
-    assert files_in(place.outbox) == {"order.json": b"order", "prompt.md": b"prompt"}
+    assert files_in(place.outbox) == {"order.json": b"order"}
 
 
 def test_an_outbox_that_came_back_as_it_was_is_used_again_with_other_text(tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_an_outbox_that_came_back_as_it_was_is_used_again_with_other_text(tmp_pa
     outboxes.taken_back(first, tmp_path / "report.json")
     second = outboxes.handed_out(TREE, b"order", b"prompt")
     assert second == first
-    assert files_in(second.outbox) == {"order.json": b"order", "prompt.md": b"prompt"}
+    assert files_in(second.outbox) == {"order.json": b"order"}
     assert (tmp_path / "report.json").read_bytes() == b"{}"
 
 
@@ -70,13 +70,12 @@ def a_link_in_place_of_the_order(place: Path) -> None:
     (place / "order.json").symlink_to(place.parent.parent / "elsewhere")
 
 
-def the_prompt_under_another_name_too(place: Path) -> None:
-    os.link(place / "prompt.md", place.parent.parent / "elsewhere")
+def the_order_under_another_name_too(place: Path) -> None:
+    os.link(place / "order.json", place.parent.parent / "elsewhere")
 
 
 def all_of_it_gone(place: Path) -> None:
     (place / "order.json").unlink()
-    (place / "prompt.md").unlink()
     place.rmdir()
 
 
@@ -92,7 +91,7 @@ def a_link_in_place_of_it_all(place: Path) -> None:
         a_folder,
         the_order_gone,
         a_link_in_place_of_the_order,
-        the_prompt_under_another_name_too,
+        the_order_under_another_name_too,
         all_of_it_gone,
         a_link_in_place_of_it_all,
     ],
@@ -107,9 +106,9 @@ def test_one_that_came_back_otherwise_is_removed(
     assert list((tmp_path / "outbox").iterdir()) == []
     second = outboxes.handed_out(TREE, b"other", b"words")
     assert second.outbox != first.outbox
-    assert files_in(second.outbox) == {"order.json": b"other", "prompt.md": b"words"}
+    assert files_in(second.outbox) == {"order.json": b"other"}
     if (tmp_path / "elsewhere").is_file():
-        assert (tmp_path / "elsewhere").read_bytes() == b"prompt"
+        assert (tmp_path / "elsewhere").read_bytes() == b"order"
 
 
 def test_one_that_cannot_be_written_any_more_is_given_up(tmp_path: Path) -> None:
@@ -126,7 +125,7 @@ def test_what_a_killed_runner_left_is_not_handed_out(tmp_path: Path) -> None:
     left = Outboxes(tmp_path / "outbox").handed_out(TREE, b"old", b"words")
     left.report.write_bytes(b"{}")
     place = Outboxes(tmp_path / "outbox").handed_out(TREE, b"order", b"prompt")
-    assert files_in(place.outbox) == {"order.json": b"order", "prompt.md": b"prompt"}
+    assert files_in(place.outbox) == {"order.json": b"order"}
 
 
 def test_nothing_is_left_when_all_is_over(tmp_path: Path) -> None:

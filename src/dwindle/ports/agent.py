@@ -25,9 +25,9 @@ class Place:
 
     workspace: Path
     outbox: Path
-    """A folder of the session's own, outside of the workspace: order, prompt and report."""
+    """A folder of the session's own, outside of the workspace, for order and report."""
     words: bytes | None = field(default=None, repr=False, compare=False)
-    """What is in the file of the prompt, where whoever wrote it has it at hand."""
+    """The prompt; None if it is in a file in the outbox."""
 
     def prompted(self) -> bytes:
         """The prompt itself."""
@@ -39,6 +39,7 @@ class Place:
 
     @property
     def prompt(self) -> Path:
+        """Only there without `words`."""
         return self.outbox / PROMPT
 
     @property
@@ -69,5 +70,5 @@ class Agent(Protocol):
     def name(self) -> str: ...
 
     def session(self, order: Order, place: Place) -> AgentSession:
-        """One program on one order, which is in the outbox already, as is the prompt."""
+        """One program on one order, which is in the outbox already."""
         ...

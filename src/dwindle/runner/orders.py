@@ -9,8 +9,9 @@ able to say what bounds it. Times and absolute paths stay out: equal plans give 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -136,12 +137,16 @@ def order_json(order: WorkOrder) -> bytes:
         "protected": order.protected,
         **({} if order.tools is None else {"tools": order.tools}),
     }
-    # Indented afterwards: json itself does that in Python, and takes ten times as long.
-    text = json.dumps({**public, **ours}, ensure_ascii=False)
-    return msgspec.json.format(text.encode("utf-8", "replace"), indent=1) + b"\n"
+    # json would take ten times as long, and indent in Python.
+    try:
+        text = msgspec.json.encode({**public, **ours})
+    except UnicodeEncodeError:  # half of a character, of which only json knows what to make
+        text = json.dumps({**public, **ours}, ensure_ascii=False).encode("utf-8", "replace")
+    return msgspec.json.format(text, indent=1) + b"\n"
 
 
-def check_json(check: Check) -> dict[str, Any]:
+@lru_cache(256)
+def check_json(check: Check) -> Mapping[str, Any]:
     """A check as the plan file has it: what is not given is not there."""
     given = {f.name: getattr(check, f.name) for f in fields(check)}
     found = {name: value for name, value in given.items() if value not in (None, ())}

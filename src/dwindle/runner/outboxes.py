@@ -3,8 +3,8 @@
 A session has its outbox to itself. To make one and remove it afterwards was half of what a short
 session cost: a file system takes its time over inodes that come and go (ext4 steps over each one
 that was freed lately when it looks for a new one). So the report is moved out rather than copied,
-and an outbox that comes back as it was handed out, two plain files and nothing else, is handed out
-again with other text in the same files. Any other is removed with all that is in it.
+and an outbox that comes back as it was handed out, with a plain file and nothing else, is handed
+out again with another order in the same file. Any other is removed with all that is in it.
 
 Under a containment that promises nothing, a process that got away may still have such a file open;
 but that one could have opened it by its name just as well.
@@ -16,16 +16,16 @@ import os
 import shutil
 import stat
 from contextlib import suppress
-from io import FileIO
 from pathlib import Path
 
-from dwindle.ports.agent import ORDER, PROMPT, REPORT, Place
+from dwindle.ports.agent import ORDER, REPORT, Place
 from dwindle.ports.legible import legible_bytes
 from dwindle.ports.process import Command
 
 REPORT_BYTES = (1 << 20) + 1
 """A longer report is refused; this much of it shows that it was too long."""
 
+_TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OVER = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -38,11 +38,11 @@ class Outboxes:
         self._made = 0
 
     def handed_out(self, tree: Path, order: bytes, prompt: bytes) -> Place:
-        """A place to work in `tree`, with these two in its outbox and no report."""
+        """A place to work in `tree`, with the order in its outbox and no report."""
         while self._idle:
             place = Place(workspace=tree, outbox=self._idle.pop(), words=prompt)
             try:
-                _fill(place, order, prompt)
+                write(f"{place.outbox}/{ORDER}", order)
             except OSError:  # somebody saw to it that we cannot write there
                 _remove(place.outbox)
             else:
@@ -51,7 +51,7 @@ class Outboxes:
         place = Place(workspace=tree, outbox=self._folder / str(self._made), words=prompt)
         _remove(place.outbox)  # of a runner that was killed
         place.outbox.mkdir(parents=True)
-        _fill(place, order, prompt)
+        write(f"{place.outbox}/{ORDER}", order)
         return place
 
     def taken_back(self, place: Place, report: str | Path, command: Command | None = None) -> None:
@@ -89,18 +89,16 @@ def write(path: str | Path, content: bytes, *, new: bool = False) -> None:
         os.close(fd)
 
 
-def _fill(place: Place, order: bytes, prompt: bytes) -> None:
-    write(f"{place.outbox}/{ORDER}", order)
-    write(f"{place.outbox}/{PROMPT}", prompt)
-
-
 def _keep(report: str, kept: str | Path, command: Command | None) -> None:
     """Only a file, no more of it than could be read, and nothing in it but text."""
-    facts = os.lstat(report)
-    if not stat.S_ISREG(facts.st_mode):
-        return
-    with FileIO(report) as file:
-        data = file.read(min(facts.st_size + 1, REPORT_BYTES)) or b""
+    fd = os.open(report, _TO_READ)
+    try:
+        facts = os.fstat(fd)
+        if not stat.S_ISREG(facts.st_mode):
+            return
+        data = os.read(fd, min(facts.st_size + 1, REPORT_BYTES))
+    finally:
+        os.close(fd)
     shown = legible_bytes(data if command is None else command.told(data))
     if shown == data and facts.st_nlink == 1 and facts.st_size == len(data):
         os.replace(report, kept)  # noqa: PTH105 - the cheap way, for nearly every session
@@ -109,17 +107,16 @@ def _keep(report: str, kept: str | Path, command: Command | None) -> None:
 
 
 def _is_as_handed_out(place: Place) -> bool:
-    """Two plain files, by no other name elsewhere, in a folder that is one."""
+    """A plain file, by no other name elsewhere, in a folder that is one."""
     try:
         folder = str(place.outbox)
         here = stat.S_ISDIR(os.lstat(folder).st_mode)
-        names = os.listdir(folder) if here else []  # noqa: PTH208 - names are enough
-        if sorted(names) != [ORDER, PROMPT]:
+        if not here or os.listdir(folder) != [ORDER]:  # noqa: PTH208 - names are enough
             return False
-        facts = [os.lstat(f"{folder}/{name}") for name in names]
+        facts = os.lstat(f"{folder}/{ORDER}")
     except OSError:
         return False
-    return all(stat.S_ISREG(one.st_mode) and one.st_nlink == 1 for one in facts)
+    return stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
 
 
 def _remove(path: Path) -> None:

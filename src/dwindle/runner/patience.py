@@ -73,6 +73,8 @@ def _seconds(report: NoReport, tries: int) -> float:
 
 
 def together(one: Usage, other: Usage) -> Usage:
+    if one is NO_USAGE or other is NO_USAGE:
+        return other if one is NO_USAGE else one
     return Usage(
         tokens=one.tokens + other.tokens,
         usd=one.usd + other.usd,

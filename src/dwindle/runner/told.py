@@ -47,6 +47,6 @@ class Told:
         try:
             os.mkdir(name)  # noqa: PTH102 - cheap
         except OSError:  # the first of its iteration, or there already
-            self.folder.mkdir(parents=True, exist_ok=True)
+            os.makedirs(name, exist_ok=True)  # noqa: PTH103 - cheap
         write(f"{name}/{ORDER}", self.order, new=True)
         write(f"{name}/{PROMPT}", self.prompt, new=True)

@@ -44,6 +44,8 @@ class _Held:
     session: int
     base: str
     saved: bool = False
+    left: tuple[Files, list[str]] | None = None
+    """What was in the tree when it was integrated, after which nobody works there."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,12 +95,13 @@ class MemoryWorkspace:
 
     async def integrate(self, lease: Lease, trailers: Trailers) -> Integrated | Conflict:
         held = self._of(lease)
-        base, now = self.commits[lease.base].files, _read(lease.path)
+        odd: list[str] = []
+        base, now = self.commits[lease.base].files, _read(lease.path, odd)
         merged = merged_files(base, self.commits[self._tip].files, now)
         if isinstance(merged, Conflict):
             return merged
         self._tip = self._commit(merged, self._tip, trailers)
-        held.saved = True
+        held.saved, held.left = True, (now, odd)
         return Integrated(commit=self._tip)
 
     async def set_aside(self, lease: Lease, trailers: Trailers) -> str:
@@ -113,7 +116,7 @@ class MemoryWorkspace:
     async def release(self, lease: Lease) -> None:
         held = self._of(lease)
         odd: list[str] = []
-        files = _read(lease.path, odd)
+        files, odd = held.left or (_read(lease.path, odd), odd)
         base = self.commits[held.base].files
         if not held.saved and files != base:
             self._keep(f"refs/dwindle/attempts/unclaimed/{held.session}", files)

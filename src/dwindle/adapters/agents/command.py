@@ -8,11 +8,12 @@ wrote before.
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -53,7 +54,7 @@ class CommandAgent:
 
     def launch(self, order: Order, place: Place) -> Command:
         works = order.role is Role.WORKER
-        named = (w for w in self.argv if w.startswith("/") and os.path.isfile(w))  # noqa: PTH113
+        named = _named(self.argv, int(time.monotonic()))
         return Command(
             argv=self.argv,
             cwd=place.workspace,
@@ -66,13 +67,13 @@ class CommandAgent:
             timeout_seconds=order.timeout_seconds,
             output_bytes=self.output_bytes,
             writable=(place.workspace, place.outbox) if works else (place.outbox,),
-            readable=tuple(dict.fromkeys((*map(Path, named), *self.readable))),
+            readable=tuple(dict.fromkeys((*named, *self.readable))),
             network=self.network,
             secrets=self.secrets.of_command(),
         )
 
     def conclude(self, order: Order, place: Place, ended: Ended) -> Result:
-        decoded = _decoded(order, place.report, ended.stdout, self.secrets)
+        decoded = _decoded(order, f"{place.outbox}/{REPORT}", ended.stdout, self.secrets)
         trouble = self._trouble(ended, decoded)
         return Result(report=trouble or decoded.report, usage=decoded.usage)
 
@@ -122,7 +123,14 @@ class CommandSession:
         return self.agent.conclude(self.order, self.place, ended)
 
 
-def _decoded(order: Order, path: Path, stdout: Captured, secrets: Secrets) -> Decoded:
+@lru_cache(16)
+def _named(argv: tuple[str, ...], second: int) -> tuple[Path, ...]:
+    """The files that a command names in full; what was found is believed for a second."""
+    del second
+    return tuple(path for word in argv if word.startswith("/") and (path := Path(word)).is_file())
+
+
+def _decoded(order: Order, path: str, stdout: Captured, secrets: Secrets) -> Decoded:
     """From the file if there is one, else from the output."""
     try:
         data = left_at(path)

@@ -13,7 +13,7 @@ class NoFile(Exception):
     """What is in the place of the report cannot be read as a file; says why."""
 
 
-def left_at(path: Path) -> bytes | None:
+def left_at(path: str | Path) -> bytes | None:
     """The file's content, and one byte more than is allowed at most; None if there is none.
 
     A link could lead anywhere, and to open a pipe would wait for ever. Raises NoFile.
@@ -23,7 +23,7 @@ def left_at(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        if path.is_symlink():
+        if Path(path).is_symlink():
             raise NoFile(_NOT_A_FILE) from None
         raise NoFile(f"the report file could not be read: {error.strerror}") from None
     try:

@@ -6,6 +6,7 @@ decides what a run does next, so none of these may pass for something that was s
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import re
@@ -36,7 +37,7 @@ def strict_object(data: bytes, most: int = MAX_BYTES) -> Object:
     if not data.strip():
         raise JsonRefused("it is empty")
     try:
-        text = data.decode("utf-8-sig")
+        text = data.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         raise JsonRefused(f"it is not UTF-8 (byte {error.start})") from None
     try:

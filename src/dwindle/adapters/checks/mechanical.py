@@ -72,7 +72,7 @@ class MechanicalChecks:
         if check.type in (CheckType.FILE, CheckType.NOT_FILE):
             return await self._look(check, tree, before)
         result = await self._command(check, tree, max(0.1, seconds - before))
-        return replace(result, seconds=result.seconds + before)
+        return replace(result, seconds=result.seconds + before) if before else result
 
     # --- files -----------------------------------------------------------------------------------
 
