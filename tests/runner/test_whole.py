@@ -95,3 +95,31 @@ def test_it_may_wait_for_what_is_over_already() -> None:
         return await whole(work())
 
     assert asyncio.run(story()) == 8
+
+
+def test_work_whose_task_is_cancelled_before_it_goes_on_can_clear_up() -> None:
+    """As happens when a loop is closed with everything in it."""
+    said: list[str] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(20)
+        finally:
+            await asyncio.sleep(0)
+            said.append("cleared up")
+
+    async def waiting() -> None:
+        await whole(work())
+
+    async def story() -> None:
+        task = asyncio.create_task(waiting())
+        await asyncio.sleep(0)
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        assert len(others) == 2
+        for one in others:
+            one.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(story())
+    assert said == ["cleared up"]

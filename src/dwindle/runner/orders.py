@@ -9,9 +9,8 @@ able to say what bounds it. Times and absolute paths stay out: equal plans give 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -145,8 +144,7 @@ def order_json(order: WorkOrder) -> bytes:
     return msgspec.json.format(text, indent=1) + b"\n"
 
 
-@lru_cache(256)
-def check_json(check: Check) -> Mapping[str, Any]:
+def check_json(check: Check) -> dict[str, Any]:
     """A check as the plan file has it: what is not given is not there."""
     given = {f.name: getattr(check, f.name) for f in fields(check)}
     found = {name: value for name, value in given.items() if value not in (None, ())}

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import Final
 
 from dwindle.kernel.model import Binding, Check, CheckType
@@ -67,7 +66,6 @@ def _named(blocks: Iterable[tuple[str, str]]) -> str:
     return "\n\n".join(f"{name}:\n\n{block or NOTHING}" for name, block in blocks)
 
 
-@lru_cache(256)
 def _check(check: Check) -> str:
     said = f"- {SAYS[check.type]}"
     if check.type is CheckType.QUALITY:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Generator
 from functools import partial
-from types import coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -23,7 +22,7 @@ async def whole(work: Coroutine[Any, Any, T]) -> T:
     except StopIteration as done:
         result: T = done.value
         return result
-    task = asyncio.ensure_future(_rest(work, waits_for))
+    task = asyncio.ensure_future(_Rest(work, waits_for))
     loop = asyncio.get_running_loop()
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -39,20 +38,25 @@ async def whole(work: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
-@coroutine
-def _rest(work: Coroutine[Any, Any, T], waits_for: Any) -> Generator[Any, Any, T]:
-    """Go on with what has begun; as `yield from` would, which can only begin."""
-    while True:
-        try:
-            try:
-                said = yield waits_for
-            except BaseException as error:  # noqa: BLE001 - whatever it is, it is for the work
-                waits_for = work.throw(error)
-            else:
-                waits_for = work.send(said)
-        except StopIteration as done:
-            result: T = done.value
-            return result
+class _Rest(Coroutine[Any, Any, T]):
+    """What has begun, for a task to go on with: it is handed what the work waits for, at first."""
+
+    def __init__(self, work: Coroutine[Any, Any, T], waits_for: object) -> None:
+        self._work = work
+        self._first: list[object] = [waits_for]
+
+    def send(self, value: Any) -> Any:
+        return self._first.pop() if self._first else self._work.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        self._first.clear()
+        return self._work.throw(*error)
+
+    def close(self) -> None:
+        self._work.close()
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        raise NotImplementedError("it is for a task")
 
 
 def _tell(over: asyncio.Future[None], _: object) -> None:

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import gc
+import marshal
 import os
 import re
 import resource
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.adapters.containment.nursed import Nursed, nursery
 from tests.adapters.containment.survivors import survivors_after
 
-from dwindle.adapters.containment import Bare, bounds
-from dwindle.adapters.containment.nurse import MOMENT_SECONDS
-from dwindle.adapters.containment.nursery import LARGEST, MANY, Nursery
+from dwindle.adapters.containment import Bare, bounds, nurse, program
+from dwindle.adapters.containment.nurse import LARGEST, MOMENT_SECONDS
+from dwindle.adapters.containment.nursery import MANY, Nursery
 from dwindle.ports.process import Bounds, Command, Ended
 
 ROOT = Path(__file__).parents[3]
@@ -154,6 +159,13 @@ def test_what_would_not_fit_into_a_pipe_is_fed_by_ourselves() -> None:
     assert ended.stdout.text().split() == [str(LARGEST), str(os.getpid())]
 
 
+def test_a_folder_may_be_named_from_where_we_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(replace(shell("pwd"), cwd=Path())).stdout.text().strip() == str(tmp_path)
+
+
 def test_many_at_once() -> None:
     async def story() -> list[int | None]:
         await nursery()
@@ -218,11 +230,11 @@ def test_a_nurse_that_is_killed_takes_its_programs_along_and_others_go_on(token:
 def test_a_nurse_that_goes_before_it_answers_is_heard_of() -> None:
     async def story() -> Ended:
         await nursery()
-        (nurse,) = nurses()
-        os.kill(nurse, signal.SIGSTOP)
+        (process,) = nurses()
+        os.kill(process, signal.SIGSTOP)
         running = asyncio.create_task(Bare().run(shell("true")))
         await asyncio.sleep(LONGER)
-        os.kill(nurse, signal.SIGKILL)
+        os.kill(process, signal.SIGKILL)
         return await running
 
     assert asyncio.run(story()).error == "the process that started it was ended"
@@ -233,12 +245,12 @@ def test_a_nurse_that_is_too_busy_to_listen_is_told_again(token: str) -> None:
 
     async def story() -> tuple[list[Ended], Ended]:
         await nursery()
-        (nurse,) = nurses()
+        (process,) = nurses()
         loop = asyncio.get_running_loop()
         doomed = asyncio.create_task(Bare().run(shell(f"sleep 30; : {token}", timeout_seconds=0.3)))
         await asyncio.sleep(LONGER)
-        os.kill(nurse, signal.SIGSTOP)
-        loop.call_later(1, os.kill, nurse, signal.SIGCONT)
+        os.kill(process, signal.SIGSTOP)
+        loop.call_later(1, os.kill, process, signal.SIGCONT)
         crowd = [shell("echo $PPID", stdin=b"x" * (LARGEST - 1000)) for _ in range(40)]
         return list(await asyncio.gather(*map(Bare().run, crowd))), await doomed
 
@@ -248,6 +260,64 @@ def test_a_nurse_that_is_too_busy_to_listen_is_told_again(token: str) -> None:
     assert os.getpid() in parents
     assert doomed.timed_out
     assert survivors_after(token, 1.0) == []
+
+
+def test_who_was_to_be_ended_is_ended_however_late_the_nurse_hears_of_it(
+    token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "KILLED_SECONDS", 0.2)
+
+    async def story() -> Ended:
+        await nursery()
+        (process,) = nurses()
+        doomed = asyncio.create_task(Bare().run(shell(f"sleep 30; : {token}", timeout_seconds=0.2)))
+        await asyncio.sleep(0.1)
+        os.kill(process, signal.SIGSTOP)
+        crowd = [shell("true", stdin=b"x" * (LARGEST - 1000)) for _ in range(20)]
+        others = asyncio.gather(*map(Bare().run, crowd))
+        ended = await doomed
+        os.kill(process, signal.SIGCONT)
+        await others
+        return ended
+
+    assert asyncio.run(story()).error == "some of its processes were killed but did not end"
+    assert survivors_after(token, 1.0) == []
+
+
+def test_without_room_for_its_pipes_a_program_is_ended(token: str) -> None:
+    """It is the runner that has no descriptor left when they are handed over."""
+
+    async def story() -> Ended:
+        await nursery()
+        running = asyncio.create_task(Bare().run(shell(f"sleep 30; : {token}")))
+        await asyncio.sleep(0)
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        lowest = os.dup(0)
+        os.close(lowest)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, before[1]))
+        try:
+            return await running
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+    assert asyncio.run(story()).error == "Too many open files"
+    assert survivors_after(token, 1.0) == []
+
+
+def test_without_room_in_the_nurse_programs_are_started_as_ever() -> None:
+    async def story() -> list[int]:
+        await nursery()
+        (process,) = nurses()
+        found = [process]
+        soft, hard = resource.prlimit(process, resource.RLIMIT_NOFILE)
+        for most in (7, soft):
+            resource.prlimit(process, resource.RLIMIT_NOFILE, (most, hard))
+            ended = await Bare().run(shell("echo $PPID", stdin=b"x"))
+            found.append(int(ended.stdout.text()))
+        return found
+
+    process, *parents = asyncio.run(story())
+    assert parents == [os.getpid(), process]
 
 
 def test_without_room_for_another_process_programs_are_started_as_ever(
@@ -263,6 +333,70 @@ def test_without_room_for_another_process_programs_are_started_as_ever(
         return [Nursery.of(loop, ()) for _ in range(MANY + 2)][-1]
 
     assert asyncio.run(story()) is None
+
+
+# --- the nurse by itself -------------------------------------------------------------------------
+
+
+def told(packet: bytes) -> tuple[Any, ...]:
+    found: tuple[Any, ...] = marshal.loads(packet)  # noqa: S302 - from ourselves
+    return found
+
+
+@contextmanager
+def a_nurse(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
+    """In a thread, and patient: no program lives long enough to be handed over."""
+    monkeypatch.setattr(nurse, "MOMENT_SECONDS", 60.0)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    thread = threading.Thread(target=nurse.Nurse(theirs).serve)
+    folder = Path.cwd()
+    thread.start()
+    try:
+        with ours:
+            ours.settimeout(20)
+            assert told(ours.recv(100)) == ()
+            yield ours
+    finally:
+        thread.join(20)
+        theirs.close()
+        os.chdir(folder)
+    assert not thread.is_alive()
+
+
+def test_what_one_had_to_say_who_made_his_pipe_larger_is_heard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    larger = "import fcntl, os; fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, 1 << 20)"
+    words = (sys.executable, "-c", f"{larger}; os.write(1, b'x' * 300_000)")
+    with a_nurse(monkeypatch) as channel:
+        channel.send(marshal.dumps((1, (words[0], words, dict(os.environ), "/", b""))))
+        said = told(channel.recv(nurse.PACKET))
+        packet, (out, err), _, _ = socket.recv_fds(channel, 100, 2)
+        over = told(channel.recv(100))
+    with os.fdopen(out, "rb", 0) as rest, os.fdopen(err, "rb", 0) as nothing:
+        assert (len(said[2]) + len(rest.read()), nothing.read()) == (300_000, b"")
+    assert (said[:2], said[3]) == ((1, None), b"")
+    assert (told(packet)[0], over) == (1, (1, 0, b"", b""))
+
+
+def test_what_does_not_fit_into_a_small_pipe_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who has many pipes gets small ones, and nobody reads what is written before the start."""
+    pipe = os.pipe
+
+    def small() -> tuple[int, int]:
+        ends = pipe()
+        fcntl.fcntl(ends[0], fcntl.F_SETPIPE_SZ, 4096)
+        return ends
+
+    with a_nurse(monkeypatch) as channel:
+        monkeypatch.setattr(os, "pipe", small)
+        for number, size in ((1, 4000), (2, 5000)):
+            words = ("/bin/cat",)
+            channel.send(marshal.dumps((number, (words[0], words, {}, "/", b"x" * size))))
+        heard = [told(channel.recv(nurse.PACKET)) for _ in range(2)]
+    assert sorted(heard) == [(1, 0, b"x" * 4000, b""), (2,)]
 
 
 # --- how long it lives ---------------------------------------------------------------------------
@@ -327,6 +461,18 @@ def test_bounds_hold_from_birth(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     (core, file, data, parent), found = asyncio.run(story())
     assert (core, file, data) == ("0", "8", str((1 << 30) // 1024))
     assert [int(parent)] == found
+
+
+def test_a_limit_that_is_lower_already_is_not_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "pens", lambda: ())
+    held = Bounds(file_bytes=1 << 30)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, before[1]))
+    try:
+        ended = run(shell("ulimit -S -f; ulimit -H -f", bounds=held))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert ended.stdout.text().split() == ["2048", str((1 << 30) // 512)]
 
 
 def test_where_a_group_has_to_hold_them_programs_are_started_as_ever(

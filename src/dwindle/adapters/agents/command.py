@@ -8,6 +8,7 @@ wrote before.
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import time
@@ -127,7 +128,7 @@ class CommandSession:
 def _named(argv: tuple[str, ...], second: int) -> tuple[Path, ...]:
     """The files that a command names in full; what was found is believed for a second."""
     del second
-    return tuple(path for word in argv if word.startswith("/") and (path := Path(word)).is_file())
+    return tuple(Path(w) for w in argv if w.startswith("/") and os.path.isfile(w))  # noqa: PTH113
 
 
 def _decoded(order: Order, path: str, stdout: Captured, secrets: Secrets) -> Decoded:

@@ -14,6 +14,8 @@ And what goes out:
     ()                              ready
     (number,)                       it could not be started
     (number, pid)                   it lives on; with the pipes of its stdout and stderr
+    (number, None, stdout, stderr)  it has ended; this is the beginning of what it said, and its
+                                    pipes, with the rest, come next
     (number, code, stdout, stderr)  it has ended, and whoever was left of its group with it
 
 Most programs that are started often are over in a moment, and of these one packet tells all. The
@@ -37,9 +39,11 @@ from contextlib import suppress
 MOMENT_SECONDS = 0.004
 """Of a program that is over by then, no pipe is handed over."""
 
-PACKET = 1 << 18
-PIPE = 1 << 16
-"""What a pipe holds: as much as anybody can have said whom nobody listened to."""
+PACKET = 1 << 16
+LARGEST = 1 << 15
+"""Bytes of what one packet is about: a socket takes that at once, and a pipe holds it."""
+MUCH = LARGEST // 2
+"""Who has said so much may have said more, which is left in the pipe."""
 
 Wanted = tuple[str, tuple[str, ...], dict[str, str], str, bytes]
 """A program, its words and its environment, where it is to be, and what it may read."""
@@ -55,7 +59,7 @@ class Child:
     def __init__(self, number: int, pid: int, pipes: tuple[int, int]) -> None:
         self.number = number
         self.pid = pid
-        self.pidfd = os.pidfd_open(pid)
+        self.pidfd = -1
         self.pipes: tuple[int, ...] = pipes
         """Of stdout and stderr, until they are handed over."""
         self.due = time.monotonic() + MOMENT_SECONDS
@@ -68,10 +72,15 @@ class Child:
     def said(self) -> list[bytes]:
         return [_read(pipe) for pipe in self.pipes] or [b"", b""]
 
-    def let_go(self) -> None:
+    def hand_over(self) -> None:
         for pipe in self.pipes:
             os.close(pipe)
         self.pipes = ()
+
+    def let_go(self) -> None:
+        self.hand_over()
+        if self.pidfd >= 0:
+            os.close(self.pidfd)
 
 
 class Nurse:
@@ -137,7 +146,10 @@ class Nurse:
             if stdin:
                 feed, write = os.pipe()
                 theirs += (feed, write)
-                os.write(write, stdin)  # it fits into the pipe: see `nursery.py`
+                # It fits into a pipe; but who has many of them gets small ones.
+                os.set_blocking(write, False)
+                if os.write(write, stdin) < len(stdin):
+                    raise BlockingIOError
             os.chdir(folder)
             pid = os.posix_spawn(
                 program,
@@ -156,38 +168,52 @@ class Nurse:
             for fd in theirs:
                 os.close(fd)
         child = Child(number, pid, (ours[0], ours[1]))
-        self._poll.register(child.pidfd, select.EPOLLIN)
-        self._children[child.pidfd] = child
+        try:
+            child.pidfd = os.pidfd_open(pid)
+            self._poll.register(child.pidfd, select.EPOLLIN)
+        except OSError:  # there is no room to look after it
+            self._ended(child)
+        else:
+            self._children[child.pidfd] = child
 
     def _ended(self, child: Child) -> None:
         child.signal(signal.SIGKILL)  # to whoever stayed in the group
         code = os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])
-        del self._children[child.pidfd]
-        self._poll.unregister(child.pidfd)
-        os.close(child.pidfd)
-        self._tell(child.number, code, *child.said())
+        if self._children.pop(child.pidfd, None) is not None:
+            self._poll.unregister(child.pidfd)
+        out, err = child.said()
+        if MUCH in (len(out), len(err)):
+            self._tell(child.number, None, out, err)
+            self._hand_over(child)
+            out, err = b"", b""
         child.let_go()
+        self._tell(child.number, code, out, err)
 
     def _hand_over(self, child: Child) -> None:
         packet = marshal.dumps((child.number, child.pid))
         socket.send_fds(self._channel, [packet], child.pipes)
-        child.let_go()
+        child.hand_over()
 
-    def _tell(self, *words: int | bytes) -> None:
+    def _tell(self, *words: int | bytes | None) -> None:
         self._channel.send(marshal.dumps(words))
 
 
 def _read(pipe: int) -> bytes:
     try:
-        return os.read(pipe, PIPE)
+        return os.read(pipe, MUCH)
     except BlockingIOError:
         return b""
 
 
 def main(channel: str, *limits: str) -> None:
     for limit in limits:
-        kind, _, most = limit.partition("=")
-        resource.setrlimit(int(kind), (int(most), int(most)))
+        kind, most = map(int, limit.split("="))
+        # One that is lower already must not be raised, nor could it be.
+        soft, hard = (
+            most if old == resource.RLIM_INFINITY else min(old, most)
+            for old in resource.getrlimit(kind)
+        )
+        resource.setrlimit(kind, (soft, hard))
     with socket.socket(fileno=int(channel)) as connected:
         connected.set_inheritable(False)
         with suppress(BrokenPipeError, ConnectionResetError):  # nobody listens any more

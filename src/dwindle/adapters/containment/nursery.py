@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import marshal
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -27,16 +28,14 @@ from typing import Any, ClassVar, Protocol
 from weakref import WeakKeyDictionary, finalize
 
 from dwindle.adapters.containment.environment import environment
-from dwindle.adapters.containment.nurse import PACKET, Wanted
+from dwindle.adapters.containment.nurse import LARGEST, PACKET, Wanted
 
 MANY = 16
 """So many programs have to be started before the process is."""
 
-LARGEST = 1 << 15
-"""Bytes of a packet. It goes through at once, and what a program reads fits into a pipe."""
-
-SPACE = socket.CMSG_SPACE(2 * array("i").itemsize)
-"""For the two pipes of a program that are handed over."""
+PIPES = 2
+SPACE = socket.CMSG_SPACE(PIPES * array("i").itemsize)
+"""For the pipes of a program that are handed over."""
 
 BUSY_SECONDS = 0.001
 """Until one tries again to tell it something."""
@@ -53,12 +52,16 @@ Limits = tuple[tuple[int, int], ...]
 class Patient(Protocol):
     """Somebody whose program is in the nursery."""
 
-    def on_ended(self, code: int, stdout: bytes, stderr: bytes) -> None:
-        """With what it said, but for what is in pipes that were handed over."""
+    def on_said(self, stdout: bytes, stderr: bytes) -> None:
+        """It has ended, and had more to say than goes into a packet."""
         ...
 
-    def on_handed_over(self, pid: int, stdout: int, stderr: int) -> None:
-        """It lives, and the pipes are the patient's own now."""
+    def on_ended(self, code: int, stdout: bytes, stderr: bytes) -> None:
+        """With the rest of what it said, but for what is in pipes that were handed over."""
+        ...
+
+    def on_handed_over(self, pid: int, pipes: tuple[int, ...]) -> None:
+        """The pipes of stdout and stderr are the patient's own now; none if we have no room."""
         ...
 
     def on_refused(self) -> None:
@@ -129,23 +132,25 @@ class Nursery:
     def start(self, patient: Patient, wanted: Wanted) -> int | None:
         """The number by which it is known; None if it is not for this process to start it."""
         number = self._last + 1
+        # Python's own ways to start a program tell who audits; so does this one.
+        sys.audit("os.posix_spawn", *wanted[:3])
         if not self._tell(number, wanted):
             return None
         # Nothing is heard of it before the loop goes on.
         self._last = number
         self._patients[number] = patient
-        # Python's own ways to start a program tell who audits; so does this one.
-        sys.audit("os.posix_spawn", *wanted[:3])
         return number
 
-    def signal(self, number: int, signal: int) -> None:
+    def signal(self, number: int, what: int) -> None:
         """Have it sent to the group of a program, if that lives."""
-        if number in self._patients and not self._tell(number, int(signal)):
-            asyncio.get_running_loop().call_later(BUSY_SECONDS, self.signal, number, signal)
+        if number in self._patients and not self._tell(number, int(what)):
+            asyncio.get_running_loop().call_later(BUSY_SECONDS, self.signal, number, what)
 
     def forget(self, number: int) -> None:
-        """Nobody is interested in it any more."""
-        self._patients.pop(number, None)
+        """Nobody is interested in it any more: it has to go, whenever the nurse hears of that."""
+        if number in self._patients:
+            self._patients[number] = _Forgotten()
+            self.signal(number, signal.SIGKILL)
 
     def _tell(self, number: int, what: Wanted | int) -> bool:
         try:
@@ -181,18 +186,17 @@ class Nursery:
             self._is_ready = True
             return
         number, *rest = words
-        if passed:
-            if (patient := self._patients.get(number)) is not None:
-                patient.on_handed_over(*rest, *passed)
-                return
-            for fd in passed:
-                os.close(fd)
-        elif (patient := self._patients.pop(number, None)) is None:
-            pass
-        elif rest:
-            patient.on_ended(*rest)
+        patient = self._patients[number]
+        if len(rest) == 1:
+            patient.on_handed_over(rest[0], _both(passed))
+        elif rest and rest[0] is None:
+            patient.on_said(*rest[1:])
         else:
-            patient.on_refused()
+            del self._patients[number]
+            if rest:
+                patient.on_ended(*rest)
+            else:
+                patient.on_refused()
 
     def _is_lost(self, channel: socket.socket) -> None:
         """It has ended before us; there will be no other."""
@@ -202,6 +206,29 @@ class Nursery:
         patients, self._patients = self._patients, {}
         for patient in patients.values():
             patient.on_lost()
+
+
+def _both(pipes: Sequence[int]) -> tuple[int, ...]:
+    """Or none: one alone is of no use."""
+    if len(pipes) == PIPES:
+        return tuple(pipes)
+    for pipe in pipes:
+        os.close(pipe)
+    return ()
+
+
+class _Forgotten:
+    """A patient whom nobody asks for."""
+
+    def on_said(self, stdout: bytes, stderr: bytes) -> None: ...
+    def on_ended(self, code: int, stdout: bytes, stderr: bytes) -> None: ...
+    def on_refused(self) -> None: ...
+    def on_lost(self) -> None: ...
+
+    def on_handed_over(self, pid: int, pipes: tuple[int, ...]) -> None:
+        del pid
+        for pipe in pipes:
+            os.close(pipe)
 
 
 def _farewell(channel: socket.socket, process: subprocess.Popen[bytes]) -> None:

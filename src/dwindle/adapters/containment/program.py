@@ -14,6 +14,7 @@ Others may be started by another process, while the loop goes on: see `nursery.p
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import time
@@ -35,6 +36,7 @@ from dwindle.adapters.containment.pipes import (
     start,
     when_gone,
 )
+from dwindle.adapters.containment.proc import signal_group
 from dwindle.adapters.containment.tether import Fate, Tether
 from dwindle.ports.process import UNBOUNDED, Command, Ended
 
@@ -112,6 +114,7 @@ class _Program:
         self._feeder: Feeder | None = None
         self._nursery: Nursery | None = None
         self._number: int | None = None  # by which the nursery knows it, until it has ended
+        self._nursed: int | None = None  # its process, once that is known
         try:
             if not self._begin_in_nursery():
                 self._begin()
@@ -162,7 +165,7 @@ class _Program:
             return False
         nursery = Nursery.of(self._loop, limits)
         program = program_at(launch.argv[0], launch.environment.get("PATH"))
-        if nursery is None or not program.startswith("/"):
+        if nursery is None or not (program.startswith("/") and command.cwd.is_absolute()):
             return False
         self._nursery = nursery
         words, variables = tuple(launch.argv), dict(launch.environment)
@@ -170,20 +173,25 @@ class _Program:
         self._number = nursery.start(self, wanted)
         return self._number is not None
 
-    def on_ended(self, code: int, stdout: bytes, stderr: bytes) -> None:
-        self._number = None
-        self._returncode = code
+    def on_said(self, stdout: bytes, stderr: bytes) -> None:
         if stdout:
             self._on_stdout(stdout)
         if stderr:
             self._output.take_stderr(stderr)
+
+    def on_ended(self, code: int, stdout: bytes, stderr: bytes) -> None:
+        self._number = None
+        self._returncode = code
+        self.on_said(stdout, stderr)
         self._on_exit()
 
-    def on_handed_over(self, pid: int, stdout: int, stderr: int) -> None:
+    def on_handed_over(self, pid: int, pipes: tuple[int, ...]) -> None:
+        self._nursed = pid
         try:
-            self._read(stdout, stderr)
-            self._tether.attach(pid)
-        except OSError as why:  # there is no room to look after it
+            if not pipes:
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))  # noqa: TRY301 - as below
+            self._read(*pipes)
+        except OSError as why:  # we have no room to listen to it
             self._problem = why
             self._signal(signal.SIGKILL)
 
@@ -201,7 +209,8 @@ class _Program:
     def on_lost(self) -> None:
         self._number = None
         self._problem = OSError(LOST)
-        self._tether.kill()
+        if self._nursed is not None:
+            signal_group(self._nursed, signal.SIGKILL)
         self._on_exit()
 
     # --- what happens ----------------------------------------------------------------------------
