@@ -384,7 +384,7 @@ def test_it_knows_what_it_wrote_and_puts_it_back() -> None:
     ledger = begin(disk, clock)
     ledger.record(EVENTS[0])
     ours = disk.read(PLAN_PATH)
-    assert ledger.saved == PLANS[1]
+    assert ledger.saved == (PLANS[1],)
     assert ledger.is_ours(ours)
     assert not ledger.is_ours(b"somebody else's")
     DurableFile(disk, PLAN_PATH).replace(b"somebody else's")

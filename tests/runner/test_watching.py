@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
 from tests.runner.story import EVENTS, FIRST_PLAN, Clock
 
+from dwindle.adapters import disk
 from dwindle.adapters.disk import DurableFile, RealDisk
 from dwindle.adapters.formats.graph_plan import GraphWriter, decode
 from dwindle.adapters.journals.jsonl import JsonlJournal
 from dwindle.kernel.events import Event, RedirectRequested, StopRequested
 from dwindle.kernel.model import StopCode
+from dwindle.ports.store import StoreFailed
 from dwindle.runner.control import GONE, PATIENCE, Pause
 from dwindle.runner.ledger import Ledger, Store, digest
 from dwindle.runner.watching import FileWatch
@@ -77,6 +80,26 @@ def test_with_a_reason(story: Story) -> None:
         'stop_requested: true\n  stop_reason: "lunch"',
     )
     assert asked == (StopRequested(reason="lunch"),)
+
+
+def test_also_in_one_whose_save_failed_when_it_was_there(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is the new one, and nobody could promise that it stays."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    story.ledger.record(EVENTS[1])
+    with monkeypatch.context() as patch:
+        patch.setattr(disk, "_sync_directory", full)
+        with pytest.raises(StoreFailed):
+            story.ledger.flush()
+    assert story.path.read_bytes() != story.ours
+    asked = story.edited("stop_requested: false", "stop_requested: true")
+    assert asked == (StopRequested(reason="stop_requested was set in the plan file"),)
+    assert not story.aside.exists()
+    assert story.ledger.saved == (story.ledger.plan,)
 
 
 def test_a_redirect_may_be_asked_for_in_the_file(story: Story) -> None:

@@ -131,6 +131,8 @@ class Ledger:
         self._run_on_file = plan.control.run_id
         self._dirty = False
         self._saved = plan
+        self._tried_plans: tuple[Plan, ...] = ()
+        """Whose saves failed since; the file may hold one of them all the same."""
         self._tried = clock() - SAVE_EVERY
         self.trouble: StoreFailed | None = None
         """Why the plan file could not be written last time; the events themselves are safe."""
@@ -171,9 +173,9 @@ class Ledger:
         return self._plan
 
     @property
-    def saved(self) -> Plan:
-        """The plan that the file holds, if nobody else wrote it."""
-        return self._saved
+    def saved(self) -> tuple[Plan, ...]:
+        """The plan that the file holds, if nobody else wrote it; or another, if a save failed."""
+        return (self._saved, *self._tried_plans)
 
     def is_ours(self, content: bytes) -> bool:
         """Is this what we wrote, or were about to write?"""
@@ -281,10 +283,12 @@ class Ledger:
             versions = (*self._versions, version)
             self._journal.expect(versions)
             self._versions = versions
+            self._tried_plans = (*self._tried_plans, self._plan)
         self._file.replace(content)
         self._versions = (version,)
         self._run_on_file = self._plan.control.run_id
         self._saved = self._plan
+        self._tried_plans = ()
         self._dirty = False
         self.trouble = None
 

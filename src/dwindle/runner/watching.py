@@ -90,17 +90,12 @@ class FileWatch:
         return self._judged(content)
 
     def _judged(self, content: bytes) -> tuple[Event, ...]:
-        (found, body), ours = self._read(content), self._ledger.saved
+        found, body = self._read(content)
         if found is None:
             return self._tampered(content, "the plan file was changed and is not valid any more")
         asked = found.control
-        same = replace(
-            asked,
-            stop_requested=ours.control.stop_requested,
-            stop_reason=ours.control.stop_reason,
-            redirect_requested=ours.control.redirect_requested,
-        )
-        if replace(found, control=same) != ours or body != self._read(self._ours)[1]:
+        ours = next((one for one in self._ledger.saved if _asks_only(found, one)), None)
+        if ours is None or body != self._read(self._ours)[1]:
             return self._tampered(content, "the plan file was changed while the run held it")
         self._ledger.put_back()
         if asked.stop_requested and not ours.control.stop_requested:
@@ -119,3 +114,14 @@ class FileWatch:
         self._seen = None
         kept = f"{what}; it is kept as {self._aside.name}"
         return (StopRequested(reason=kept, code=StopCode.TAMPERED),)
+
+
+def _asks_only(found: Plan, ours: Plan) -> bool:
+    """Is it this plan, but for what somebody asks for?"""
+    same = replace(
+        found.control,
+        stop_requested=ours.control.stop_requested,
+        stop_reason=ours.control.stop_reason,
+        redirect_requested=ours.control.redirect_requested,
+    )
+    return replace(found, control=same) == ours
