@@ -198,8 +198,8 @@ def _failure_json(entry: TrailEntry) -> dict[str, Any]:
     return {"atom": entry.atom, "attempt": entry.attempt, "reason": entry.reason}
 
 
-def _base_case_json(base_case: BaseCase) -> Mapping[str, Any] | str:
-    found: Mapping[str, Any] = {"checklist": _items_json(base_case.checklist)}
+def _base_case_json(base_case: BaseCase) -> dict[str, Any] | str:
+    found = {"checklist": _items_json(base_case.checklist)}
     if base_case.check is not None:
         found = check_json(base_case.check)
     return found if len(json.dumps(found)) <= BASE_CASE else "too long to be shown here"
