@@ -223,6 +223,7 @@ def test_a_nurse_that_is_killed_takes_its_programs_along_and_others_go_on(token:
 
     lost, after = asyncio.run(story())
     assert (lost.exit_code, lost.error) == (None, "the process that started it was ended")
+    assert (lost.signal, lost.stdout.text()) == (signal.SIGKILL, "up\n")  # it began: no lack of it
     assert survivors_after(token, 1.0) == []
     assert after.stdout.text().strip() == str(os.getpid())
 
@@ -300,7 +301,8 @@ def test_without_room_for_its_pipes_a_program_is_ended(token: str) -> None:
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
-    assert asyncio.run(story()).error == "Too many open files"
+    ended = asyncio.run(story())
+    assert (ended.error, ended.signal) == ("Too many open files", signal.SIGKILL)
     assert survivors_after(token, 1.0) == []
 
 

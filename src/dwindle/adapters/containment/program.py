@@ -192,7 +192,7 @@ class _Program:
                 raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))  # noqa: TRY301 - as below
             self._read(*pipes)
         except OSError as why:  # we have no room to listen to it
-            self._problem = why
+            self._said = _sentence(why)
             self._signal(signal.SIGKILL)
 
     def on_refused(self) -> None:
@@ -208,7 +208,7 @@ class _Program:
 
     def on_lost(self) -> None:
         self._number = None
-        self._problem = OSError(LOST)
+        self._said, self._returncode = LOST, -signal.SIGKILL
         if self._nursed is not None:
             signal_group(self._nursed, signal.SIGKILL)
         self._on_exit()
