@@ -10,12 +10,16 @@ PY := $(BIN)/python
 STAMP := $(VENV)/.installed
 
 # What must be covered to the last branch: the kernel, and everything that a saved plan depends on.
-FULLY_COVERED := */dwindle/kernel/*,*/dwindle/adapters/disk.py,*/dwindle/adapters/journals/*,*/dwindle/adapters/formats/*,*/dwindle/runner/ledger.py
+FULLY_COVERED := */dwindle/kernel/*,*/dwindle/adapters/store/disk.py,*/dwindle/adapters/store/*,*/dwindle/adapters/formats/*,*/dwindle/runner/ledger.py
+
+# How `test` runs Python: as part of `ci` and `cov` it measures what is covered.
+RUN = $(PY)
+ci cov: RUN = $(BIN)/coverage erase && $(BIN)/coverage run
 
 export DWINDLE_REQUIRE_ALL
 
 .DEFAULT_GOAL := help
-.PHONY: help demo ci test lint types layers cov model-check proof current nightly figures fuzz mutation bench fmt real-agents clean
+.PHONY: help demo test ci lint types layers cov slow model-check proof current nightly figures fuzz mutation bench fmt real-agents clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,10 +35,10 @@ demo: $(STAMP)  ## both loops, graph and tree, on small repositories, with a scr
 	@echo; echo
 	@$(BIN)/dwindle demo --plan tree
 
-ci: lint types layers cov model-check proof current  ## everything that must hold before a change is merged
-
 test: $(STAMP)  ## the quick part of the tests, under 3 minutes on 2 cores
-	$(PY) -m pytest -n 2 -m "not slow and not nightly"
+	$(RUN) -m pytest -n 2 -m "not slow and not nightly"
+
+ci: test lint types layers cov slow model-check proof current  ## everything that must hold before a change is merged
 
 lint: $(STAMP)  ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -46,16 +50,16 @@ types: $(STAMP)  ## mypy, strict
 layers: $(STAMP)  ## imports point inward; the kernel stays pure
 	$(BIN)/lint-imports --no-cache
 
-cov: $(STAMP)  ## all tests but the nightly ones; kernel and store covered to the last branch
-	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n 2 -m "not slow and not nightly"
+cov: test  ## the quick tests cover kernel and store to the last branch
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='$(FULLY_COVERED)' --fail-under=100
+
+slow: $(STAMP)  ## the tests that take longer
 	$(PY) -m pytest -n 3 -m "slow and not nightly"  # they wait for programs half of the time
 
 model-check: $(STAMP)  ## every plan of up to ATOMS atoms (default 4), every outcome
-	$(PY) -m dwindle.testing.model_check --atoms $(ATOMS)
+	$(PY) -m tests.model.model_check --atoms $(ATOMS)
 
 proof: $(STAMP)  ## z3 obligations, and the Coq files (in order of name) where coqc is installed
 	$(PY) proof/obligations.py
@@ -87,13 +91,13 @@ figures: $(STAMP)  ## 100,000 simulated runs, 1,000 real kills, every adversary;
 fuzz: $(STAMP)  ## the property tests with many random examples (DWINDLE_FUZZ, default 20000 here)
 	DWINDLE_FUZZ=$${DWINDLE_FUZZ:-20000} $(PY) -m pytest -n 2 -m "not nightly" -k "fuzz or property or properties"
 
-mutation: $(STAMP)  ## is every small change of the kernel noticed? red under 90 %, or for a survivor that nobody explained
+mutation: $(STAMP)  ## is every small change of the kernel noticed? red under 90 %, or for a survivor without an explanation
 	$(PY) -m tests.mutation.run --jobs 2
 
 bench: $(STAMP)  ## every benchmark, as one table of ratios
 	$(PY) bench/run.py
 
-fmt: $(STAMP)  ## format, and mend what ruff can mend
+fmt: $(STAMP)  ## format, and fix what ruff can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from dwindle.adapters.disk import RealDisk
-from dwindle.adapters.formats.graph_writer import GraphWriter
-from dwindle.adapters.journals.jsonl import JsonlJournal
+from dwindle.adapters.formats.graph.writer import GraphWriter
+from dwindle.adapters.store.disk import RealDisk
+from dwindle.adapters.store.journal import JsonlJournal
 from dwindle.kernel.actions import Backjump, FailChoice, Probe, Verify, Work
-from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.decide import decide
 from dwindle.kernel.events import (
     AtomResolved,
@@ -33,6 +32,7 @@ from dwindle.kernel.events import (
 )
 from dwindle.kernel.model import (
     ROOT,
+    Aligned,
     Atom,
     AtomId,
     BaseCase,

@@ -1,7 +1,7 @@
 """Whole runs for the benchmarks: a plan, the real loop around it, and what came of it.
 
 Everything that a run of `dwindle run` has is here and real: the plan file, the journal, the ledger,
-the watch over the file, the session logs and outboxes, the loop and its crew. Only the workspace,
+the watch over the file, the session logs and outboxes, the loop in graph mode. Only the workspace,
 the agent and the containment are chosen by the benchmark. Not a benchmark itself: `run.py` passes
 over files whose names begin with an underscore.
 """
@@ -21,13 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from dwindle.adapters.checks.mechanical import MechanicalChecks
-from dwindle.adapters.disk import DurableFile, RealDisk
-from dwindle.adapters.formats import graph_plan
-from dwindle.adapters.formats.graph_plan import GraphWriter
-from dwindle.adapters.journals.jsonl import JsonlJournal
-from dwindle.kernel.aligned import Aligned
+from dwindle.adapters.formats.graph import plan as graph_plan
+from dwindle.adapters.formats.graph.plan import GraphWriter
+from dwindle.adapters.store.disk import DurableFile, RealDisk
+from dwindle.adapters.store.journal import JsonlJournal
+from dwindle.app.open_run.shared import SystemClock
 from dwindle.kernel.events import Event, RunStarted
 from dwindle.kernel.model import (
+    Aligned,
     Atom,
     AtomId,
     BaseCase,
@@ -46,22 +47,20 @@ from dwindle.ports.agent import Agent
 from dwindle.ports.checks import CheckRunner
 from dwindle.ports.process import Containment
 from dwindle.ports.workspace import Workspace
-from dwindle.runner.aside import Aside
-from dwindle.runner.crew import Crew
-from dwindle.runner.evidence import Rules
+from dwindle.runner.file_watch import FileWatch
+from dwindle.runner.gate.certificate import Contained
+from dwindle.runner.gate.evidence import Rules
+from dwindle.runner.gate.gate import Gate
 from dwindle.runner.ledger import Ledger, Store, digest
 from dwindle.runner.loop import Loop
-from dwindle.runner.outboxes import Outboxes
-from dwindle.runner.sessions import Sessions
-from dwindle.runner.watching import FileWatch
-from dwindle.surfaces.running import SystemClock
+from dwindle.runner.modes.graph import GraphMode
+from dwindle.runner.session import AgentRunner, Policy
 
 RUN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 WIDTH = 3
 TRUE = Check(type=CheckType.COMMAND, value="true")
 REPORT_LINE = """printf '{"success":true,"summary":"done"}' > "$DWINDLE_REPORT\""""
 """The agent: the smallest report that counts, written by a shell."""
-CHECK_LINE = "true"
 
 ATOM = """sed -n 's/^ "atom": "\\(.*\\)",/\\1/p' "$DWINDLE_ORDER\""""
 """Prints the atom that an agent is to work on."""
@@ -175,23 +174,28 @@ async def ran(root: Path, plan: Plan, cast: Cast) -> Ran:
     """Run a plan to its end below `root`; a run that does not complete ends the benchmark."""
     ledger = _ledger(root, plan)
     clock = SystemClock()
-    sessions = Sessions(
-        workspace=cast.workspace,
-        containment=cast.containment,
-        checks=cast.checks or MechanicalChecks(cast.containment),
+    agents = AgentRunner(
         agents={Role.WORKER: cast.agent},
+        sandbox=cast.containment,
+        outboxes=root / ".runner/outbox",
+        policy=Policy(hidden=(root / ".runner/journal",)),
+    )
+    gate = Gate(
+        workspace=cast.workspace,
+        checks=cast.checks or MechanicalChecks(cast.containment),
+        rules=Rules(),
         clock=clock,
         logs=root / ".runner/iterations" / RUN,
-        outboxes=Outboxes(root / ".runner/outbox"),
-        hidden=(root / ".runner/journal",),
-        rules=Rules(),
+        contained=Contained(
+            strength=cast.containment.strength, mechanism=cast.containment.mechanism
+        ),
     )
     path = root / "plan.md"
     aside = root / "plan-as-found.md"
     watch = FileWatch(path, ledger, _plan_and_body, aside)
     told = Told()
-    crew = Crew(sessions, lambda: ledger.plan)
-    loop = Loop(ledger, crew, cast.workspace, clock, told, file=watch, aside=Aside())
+    mode = GraphMode(agents, gate, lambda: ledger.plan)
+    loop = Loop(ledger, mode, clock, told, file=watch, meter=agents.meter)
     began = time.perf_counter()
     try:
         loop.begin(RunStarted(run_id=RUN, aligned=Aligned(commit=cast.aligned)))
@@ -249,7 +253,7 @@ class Project:
         )
 
     def started(self) -> subprocess.Popen[bytes]:
-        """A runner at work; whoever starts it ends it."""
+        """A runner at work; the caller ends it."""
         return subprocess.Popen(
             [sys.executable, "-m", "dwindle", "run"],
             cwd=self.folder,
@@ -293,7 +297,7 @@ def draft_of(atoms: int, **limits: object) -> dict[str, Any]:
             {
                 "id": f"A{n}",
                 "description": f"Do part {n:04} of the work",
-                "check": {"type": "command", "value": CHECK_LINE},
+                "check": {"type": "command", "value": "true"},
             }
             for n in range(1, atoms + 1)
         ],
@@ -301,7 +305,7 @@ def draft_of(atoms: int, **limits: object) -> dict[str, Any]:
 
 
 def waited_for(what: Callable[[], bool], seconds: float = 60.0, every: float = 0.002) -> None:
-    """Until it holds; whoever waits in vain is a benchmark that measures nothing."""
+    """Wait until it holds; after so many seconds the benchmark fails."""
     end = time.monotonic() + seconds
     while not what():
         if time.monotonic() > end:

@@ -17,14 +17,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))  # as a script, only this folder is on it
 
 from bench._runs import line, scratch
-from bench.agent_overhead import sessions_of
+from bench.agent_overhead import runner_of
 from bench.agent_stream import block
 from tests.adapters.agents import claude_lines, codex_lines
 
-from dwindle.adapters.agents.claude import ClaudeAgent
-from dwindle.adapters.agents.codex import CodexAgent
+from dwindle.adapters.agents.claude.agent import ClaudeAgent
+from dwindle.adapters.agents.codex.agent import CodexAgent
 from dwindle.ports.agent import Agent
-from dwindle.ports.work import Result, WorkerReport
+from dwindle.ports.work import WorkerReport
+from dwindle.runner.session import Finished
 from dwindle.testing.agents import DONE, ORDER
 
 GOAL_MB = 40
@@ -76,22 +77,20 @@ def begin_anew() -> None:
 
 
 async def added(agent: Agent, folder: Path) -> float:
-    sessions = sessions_of(agent, folder)
+    runner = runner_of(agent, folder)
     tree = folder / "tree"
 
-    def believed(results: list[Result]) -> None:
+    def believed(results: list[Finished]) -> None:
         for result in results:
             if not (isinstance(result.report, WorkerReport) and result.report.success):
                 raise SystemExit(f"no report: {result}")
 
-    believed([await sessions.agent_run(ORDER, tree, sessions.told(ORDER, 0))])
+    believed([await runner.run(ORDER, tree, folder / "logs/0")])
     before = status("VmRSS")
     begin_anew()
     numbers = range(1, AT_ONCE + 1)
     believed(
-        await asyncio.gather(
-            *(sessions.agent_run(ORDER, tree, sessions.told(ORDER, n)) for n in numbers)
-        )
+        await asyncio.gather(*(runner.run(ORDER, tree, folder / f"logs/{n}") for n in numbers))
     )
     return status("VmHWM") - before
 

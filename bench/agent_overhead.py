@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # as a script, only this folder is on it
 
@@ -32,18 +32,15 @@ from tests.adapters.agents import claude_lines, codex_lines
 from tests.real import programs
 from tests.real.model import Lane, ModelServer, Step, ToolCall
 
-from dwindle.adapters.agents.claude import ClaudeAgent
-from dwindle.adapters.agents.codex import CodexAgent
-from dwindle.adapters.containment import choose
-from dwindle.adapters.containment.environment import environment
+from dwindle.adapters.agents.claude.agent import ClaudeAgent
+from dwindle.adapters.agents.codex.agent import CodexAgent
+from dwindle.adapters.process.environment import environment
+from dwindle.adapters.sandbox import choose
 from dwindle.kernel.model import Role
 from dwindle.ports.agent import Agent, Place
 from dwindle.ports.process import Command
 from dwindle.ports.work import WorkerReport
-from dwindle.runner.evidence import Rules
-from dwindle.runner.outboxes import Outboxes
-from dwindle.runner.sessions import Sessions
-from dwindle.surfaces.running import SystemClock
+from dwindle.runner.session import AgentRunner
 from dwindle.testing.agents import DONE, ORDER
 
 GOAL = 0.060
@@ -61,7 +58,7 @@ def script(folder: Path, name: str, *lines: bytes) -> Path:
 
 
 def fakes(folder: Path) -> Iterator[tuple[str, Agent]]:
-    # As for whoever has started codex before: else it sets its home up in every session of ours.
+    # As if codex had been started before: else it sets up its home in every session.
     (folder / "home" / ".codex").mkdir(parents=True)
     ours = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "OPENAI_API_KEY": "k"}
     said = [claude_lines.said("I will look at the next file. " * 20)] * 20
@@ -101,18 +98,8 @@ def real(folder: Path, model: ModelServer) -> Iterator[tuple[str, Agent]]:
         yield f"real_{program.id}", kind(program=str(program.path), ours=ours, **more)
 
 
-def sessions_of(agent: Agent, folder: Path) -> Sessions:
-    nothing = cast("Any", None)  # what comes after a report is not asked for here
-    return Sessions(
-        workspace=nothing,
-        containment=choose(),
-        checks=nothing,
-        agents={Role.WORKER: agent},
-        clock=SystemClock(),
-        logs=folder / "logs",
-        outboxes=Outboxes(folder / "outboxes"),
-        rules=Rules(),
-    )
+def runner_of(agent: Agent, folder: Path) -> AgentRunner:
+    return AgentRunner(agents={Role.WORKER: agent}, sandbox=choose(), outboxes=folder / "outboxes")
 
 
 def bare(command: Command) -> None:
@@ -132,7 +119,7 @@ def overhead(agent: Agent, folder: Path, rounds: int) -> tuple[float, float]:
     """Seconds that we add, and seconds of the bare program: the best rounds of each."""
     tree = folder / "tree"
     tree.mkdir(parents=True)
-    sessions = sessions_of(agent, folder)
+    agents = runner_of(agent, folder)
     place = Place(workspace=tree, outbox=folder / "bare")
     place.outbox.mkdir()
     place.order.write_text("{}", "utf-8")
@@ -145,7 +132,7 @@ def overhead(agent: Agent, folder: Path, rounds: int) -> tuple[float, float]:
             began = time.perf_counter()
             bare(command)
             between = time.perf_counter()
-            result = runner.run(sessions.agent_run(ORDER, tree, sessions.told(ORDER, turn)))
+            result = runner.run(agents.run(ORDER, tree, folder / f"logs/{turn}"))
             ended = time.perf_counter()
             if not (isinstance(result.report, WorkerReport) and result.report.success):
                 raise SystemExit(f"no report: {result}")

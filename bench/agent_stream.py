@@ -16,8 +16,8 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 
-from dwindle.adapters.agents.claude_stream import ClaudeStream
-from dwindle.adapters.containment.capture import Lines
+from dwindle.adapters.agents.claude.stream import ClaudeStream
+from dwindle.adapters.process.capture import Lines
 
 MEGABYTE = 1_000_000
 GOAL = 50 * MEGABYTE

@@ -19,10 +19,10 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).parent.parent))  # as a script, only this folder is on it
 
 from bench._runs import REPORT_LINE, Cast, Told, line, plan_of, ran, scratch
+from tests.doubles.workspaces import MemoryWorkspace
 
 from dwindle.adapters.agents.command import CommandAgent
-from dwindle.adapters.containment import Bare
-from dwindle.testing.workspaces import MemoryWorkspace
+from dwindle.adapters.sandbox import ProcessGroup
 
 ATOMS = 2_000
 EARLY, LATE = (100, 300), (ATOMS - 200, ATOMS)
@@ -40,7 +40,7 @@ def told(place: Path) -> Told:
     cast = Cast(
         workspace=MemoryWorkspace(folder=place / "trees"),
         agent=CommandAgent(argv=("/bin/sh", "-c", REPORT_LINE)),
-        containment=Bare(),
+        containment=ProcessGroup(),
     )
     plan = plan_of(ATOMS, needs=lambda n: (n - 1,) if n > 1 else ())
     return asyncio.run(ran(place, plan, cast)).told

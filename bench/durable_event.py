@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 
-from dwindle.adapters.disk import DurableFile, RealDisk
-from dwindle.adapters.formats.graph_plan import GraphWriter
-from dwindle.adapters.journals.jsonl import JsonlJournal
+from dwindle.adapters.formats.graph.plan import GraphWriter
+from dwindle.adapters.store.disk import DurableFile, RealDisk
+from dwindle.adapters.store.journal import JsonlJournal
 from dwindle.kernel.events import AtomResolved, Event, RunStarted, SessionStarted, Usage
 from dwindle.kernel.model import (
     Atom,

@@ -20,8 +20,8 @@ from bench._runs import ATOM, REPORT_LINE, RUN, WIDTH, Cast, line, plan_of, ran,
 from bench.workspaces import repository
 
 from dwindle.adapters.agents.command import CommandAgent
-from dwindle.adapters.containment import choose
-from dwindle.adapters.workspaces.workspace import GitWorkspace
+from dwindle.adapters.git.worktrees.workspace import GitWorkspace
+from dwindle.adapters.sandbox import choose
 
 SEED = 3
 LIMIT = 1.05

@@ -14,13 +14,16 @@ sys.path.insert(0, str(Path(__file__).parent.parent))  # as a script, only this 
 
 from bench.decide_apply import mixed
 
-from dwindle.adapters.formats.graph_plan import GraphWriter
+from dwindle.adapters.formats.graph.plan import GraphWriter
 
 LIMIT_MB = 100
-IMPORTS = "import resource, sys; from dwindle import wiring; from dwindle.kernel.graph import view"
+IMPORTS = (
+    "import resource, sys; from dwindle.app.plans.load import load_graph;"
+    " from dwindle.kernel.graph import view"
+)
 PEAK = "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
 LOAD = (
-    "loaded = wiring.load_graph(open(sys.argv[1], 'rb').read());"
+    "loaded = load_graph(open(sys.argv[1], 'rb').read());"
     "assert loaded.plan is not None, loaded.problems;"
     "view(loaded.plan)"
 )

@@ -16,6 +16,7 @@ import asyncio
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
@@ -25,7 +26,7 @@ from bench._runs import RUN, Cast, line, plan_of, ran, scratch
 from bench.workspaces import Bare, git, repository
 
 from dwindle.adapters.agents.command import CommandAgent
-from dwindle.adapters.workspaces.workspace import GitWorkspace
+from dwindle.adapters.git.worktrees.workspace import GitWorkspace
 from dwindle.kernel.base_case import Verdict
 from dwindle.kernel.model import Check
 from dwindle.ports.checks import CheckResult
@@ -58,8 +59,8 @@ class StandIn:
 
 
 class Yes:
-    async def run(self, check: Check, tree: Path) -> CheckResult:
-        del tree
+    async def run(self, check: Check, tree: Path, fixed: Sequence[str] = ()) -> CheckResult:
+        del tree, fixed
         return CheckResult(check=check, verdict=Verdict.PASSED)
 
 

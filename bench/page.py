@@ -26,7 +26,7 @@ from bench._recorded import RUN, Chance, plan_of, record
 from bench._runs import line, remark, scratch
 from playwright.sync_api import CDPSession, Page, sync_playwright
 
-from dwindle.adapters.journals.jsonl import JsonlJournal
+from dwindle.adapters.store.journal import JsonlJournal
 from dwindle.kernel.events import Event
 from dwindle.surfaces.web.feed import Feeds
 
@@ -76,7 +76,7 @@ async def changes(root: Path, journal: JsonlJournal, events: Iterator[Event]) ->
     """Processor seconds for one event, with viewers."""
     feeds = Feeds(root)
     feed = feeds.of(RUN)
-    viewers = [feed.watched() for _ in range(VIEWERS)]
+    viewers = [feed.stream() for _ in range(VIEWERS)]
     for viewer in viewers:
         await anext(viewer)
     took = []

@@ -17,7 +17,7 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from dwindle.adapters.containment import Bare, kinds
+from dwindle.adapters.sandbox import ProcessGroup, kinds
 from dwindle.ports.process import Command, Containment
 
 ROUNDS = 60
@@ -49,7 +49,10 @@ def contained(containment: Containment) -> Callable[[], Awaitable[None]]:
 
 
 async def measure(rounds: int) -> None:
-    ways: dict[str, Callable[[], Awaitable[None]]] = {"peer": peer, "bare": contained(Bare())}
+    ways: dict[str, Callable[[], Awaitable[None]]] = {
+        "peer": peer,
+        "bare": contained(ProcessGroup()),
+    }
     for kind in kinds():
         ways[kind.mechanism.split()[0]] = contained(kind)
     times: dict[str, list[float]] = {name: [] for name in ways}

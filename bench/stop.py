@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))  # as a script, only this 
 
 from bench._runs import WIDTH, Project, draft_of, line, scratch, waited_for
 
-from dwindle.adapters.journals import event_codec
+from dwindle.adapters.store import event_codec
 from dwindle.kernel.events import StopRequested
-from dwindle.runner.control import Line
+from dwindle.runner.control import ControlClient
 
 STOPS = 50
 COMMANDS = 5
@@ -91,7 +91,7 @@ def one_stop(project: Project, *, by_command: bool) -> tuple[float, float]:
             raise SystemExit("`dwindle stop` failed")
         ended = time.monotonic() - began
     else:
-        connected = Line.to(project.folder / ".runner")
+        connected = ControlClient.to(project.folder / ".runner")
         if connected is None:
             raise SystemExit("no run is listening")
         connected.ask(event_codec.encode(StopRequested(reason="bench")))

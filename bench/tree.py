@@ -1,6 +1,6 @@
 """One iteration of the tree runner beside bare git, and a tree of 10,000 nodes.
 
-The peer of an iteration is what nobody can do without: the agent's and the guard's process, `git
+The peer of an iteration is what every such loop needs: the agent's and the guard's process, `git
 status`, `git add -A` and `git commit`, started one after the other from Python, with the same
 settings for durability, in a second copy of the same repository. Ours has prompt, order, journal,
 judged tree, log folder with patch, and the commit. Agent and guard are not contained here, as they
@@ -25,15 +25,15 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from bench.workspaces import git, repository, seconds
 
-from dwindle.adapters.disk import DurableFile, RealDisk
-from dwindle.adapters.formats.tree_edit import TaskTreeFormat
-from dwindle.adapters.formats.tree_file import decode, encode
-from dwindle.adapters.formats.tree_walk import leftmost_open_leaf
+from dwindle.adapters.formats.tree.edit import TaskTreeFormat
+from dwindle.adapters.formats.tree.file import decode, encode
+from dwindle.adapters.formats.tree.walk import leftmost_open_leaf
+from dwindle.adapters.store.disk import DurableFile, RealDisk
+from dwindle.app import run_tree as tree_running
+from dwindle.app.run import RunRequest
 from dwindle.kernel.events import Event, IterationCommitted, RunStarted
 from dwindle.kernel.model import Plan
-from dwindle.surfaces import tree_running
-from dwindle.surfaces.progress import Lines, Progress
-from dwindle.surfaces.running import Wish
+from dwindle.views.terminal.progress import PlainLines, Progress
 
 LEAVES = 12
 AGENT = ("sh", "-c", "echo more >> work.txt")
@@ -76,7 +76,7 @@ class Stopwatch(Progress):
     """The moments at which iterations were on the branch."""
 
     def __init__(self) -> None:
-        super().__init__(Lines())
+        super().__init__(PlainLines())
         self.moments: list[float] = []
 
     def told(self, plan: Plan, event: Event) -> None:
@@ -87,8 +87,8 @@ class Stopwatch(Progress):
 
 def ours(place: Path) -> list[float]:
     watch = Stopwatch()
-    wish = Wish(sandbox=False, run_id="01BENCH0000000000000000000")
-    asyncio.run(tree_running.run(place, wish, watch))
+    request = RunRequest(sandbox=False, run_id="01BENCH0000000000000000000")
+    asyncio.run(tree_running.run(place, request, watch))
     return [b - a for a, b in zip(watch.moments[1:], watch.moments[2:], strict=False)]
 
 

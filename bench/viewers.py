@@ -1,9 +1,9 @@
 """What ten viewers of the page cost the runner: its processor time per event, with and without.
 
 A real run of short sessions, three at a time, and a real `dwindle serve` beside it. In turns,
-nobody looks for ten seconds and then ten viewers follow the run for ten seconds, a minute of each.
-Timed is the runner's own processor time, agents and git not counted; the peer is the run without
-viewers. The limit is 1.05: looking at a run must not slow it.
+no viewer looks for ten seconds and then ten viewers follow the run for ten seconds, a minute
+of each. Timed is the runner's own processor time, agents and git not counted; the peer is the run
+without viewers. The limit is 1.05: looking at a run must not slow it.
 """
 
 from __future__ import annotations

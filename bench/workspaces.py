@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from statistics import median
 
-from dwindle.adapters.workspaces.workspace import GitWorkspace
+from dwindle.adapters.git.worktrees.workspace import GitWorkspace
 from dwindle.kernel.model import AtomId
 from dwindle.ports.workspace import Integrated, Lease, Trailers
 

@@ -14,12 +14,13 @@ from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any, get_args
 
+sys.path.insert(0, str(Path(__file__).parent.parent))  # as a script, only this folder is on it
+
+from tests.model.suites import SUITES
+
 from dwindle.kernel.events import Edit, Event, Gap, Interruption, NewAtom, News, SessionNews, Usage
-from dwindle.kernel.exit_codes import EXIT_CODES
-from dwindle.kernel.model import RunStatus, Status
+from dwindle.kernel.model import EXIT_CODES, RunStatus, Status, TreeEdit
 from dwindle.kernel.transitions import ATOM_NEXT, PAYS, REPORTED_BY, RUN_NEXT
-from dwindle.kernel.tree import TreeEdit
-from dwindle.testing.suites import SUITES
 
 PAGES = tuple(Path(__file__).parent / name for name in ("kernel.md", "events.md"))
 

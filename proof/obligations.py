@@ -41,14 +41,15 @@ from proof.table import (
     settled,
 )
 
-PATIENCE_MS = 10_000
+PATIENCE_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """What the gauge charges for one redirect, unit of fuel and backjump."""
+    """What the gauge charges for one redirect, wind, unit of fuel and backjump."""
 
     redirect: Term
+    wind: Term
     fuel: Term
     jump: Term
 
@@ -56,12 +57,14 @@ class Weights:
 def weights(limits: Constants) -> Weights:
     fuel = 2 * (limits.a + limits.p) + 3
     jump = 2 * limits.N * (limits.a + limits.p + 1) + 1
-    redirect = (fuel + 1) * limits.N + jump * limits.J0 + 2 * limits.V0 + 2 * limits.L0 + 3
-    return Weights(redirect=redirect, fuel=fuel, jump=jump)
+    refilled = jump * limits.J0 + 2 * limits.V0
+    wind = limits.N * (2 * (limits.a + limits.p) + 3) + refilled + 2
+    redirect = (fuel + 1) * limits.N + refilled + wind * limits.W0 + 2 * limits.L0 + 3
+    return Weights(redirect=redirect, wind=wind, fuel=fuel, jump=jump)
 
 
 def gauge(s: Counters, weigh: Weights) -> Term:
-    bought = s.E * weigh.redirect + s.F * weigh.fuel + s.J * weigh.jump
+    bought = s.E * weigh.redirect + s.W * weigh.wind + s.F * weigh.fuel + s.J * weigh.jump
     return bought + 2 * s.L + 2 * s.V + s.C + 2 * s.A + s.Q + s.I + s.T
 
 
@@ -120,7 +123,7 @@ def pays_for_start(row: Row) -> Clause:
     return paid <= gauge(BEFORE, weigh) - BEFORE.T
 
 
-def keeps_nine() -> Clause:
+def keeps_ten() -> Clause:
     return z3.And(*(x == y for x, y in zip(BEFORE[:-1], AFTER[:-1], strict=True)))
 
 
@@ -152,19 +155,37 @@ def refutes(name: str, known: list[Clause], goal: Clause) -> Obligation:
 
 def obligations_of(row: Row) -> Iterator[Obligation]:
     alone, event = instance(row), instance(row, with_settling=True)
+    weighed = [*event, *products(row)]
     yield Obligation(name=f"{row.name} can happen", query=alone, expected="sat")
     yield proves(f"{row.name} leaves natural numbers", alone, stays_natural())
     yield proves(f"{row.name} lowers the measure", event, lowers_measure())
-    yield proves(f"{row.name} lowers the gauge", event, lowers_gauge())
-    yield proves(f"{row.name} and the gauge without T", event, pays_for_start(row))
+    yield proves(f"{row.name} lowers the gauge", weighed, lowers_gauge())
+    yield proves(f"{row.name} and the gauge without T", weighed, pays_for_start(row))
+
+
+def products(row: Row) -> list[Clause]:
+    """Products of a weight and a counter that the row bounds by its limit, for a linear solver.
+
+    Instances of "a product grows with its factor", which is an obligation of its own.
+    """
+    weigh, spans = weights(LIMITS), row.spans(BEFORE, LIMITS, PARAMETER)
+    bounded = ((weigh.wind, "W", LIMITS.W0), (weigh.jump, "J", LIMITS.J0))
+    return [
+        weight * getattr(AFTER, name) <= weight * limit
+        for weight, name, limit in bounded
+        if spans[name].high is limit
+    ]
 
 
 def general_obligations() -> Iterator[Obligation]:
+    weight, factor, limit = z3.Ints("weight factor limit")
+    known = [weight >= 0, factor >= 0, factor <= limit]
+    yield proves("a product grows with its factor", known, weight * factor <= weight * limit)
     both = [is_below(AFTER, MIDDLE), is_below(MIDDLE, BEFORE)]
     yield proves("falls compose", both, is_below(AFTER, BEFORE))
     again = instance(RUN_AGAIN)
     yield Obligation(name="run_again can happen", query=again, expected="sat")
-    yield proves("run_again leaves the other nine alone", again, keeps_nine())
+    yield proves("run_again leaves the other ten alone", again, keeps_ten())
     raising = raised_redirect()
     yield proves("a redirect that raises limits lowers the measure", raising, lowers_measure())
 
@@ -207,18 +228,24 @@ def planted() -> Iterator[Obligation]:
         ("a backjump that fails no choice", without(ROWS["backjumped"], *"JC"), measure),
         ("a backjump that is free", without(ROWS["backjumped"], "J"), bar),
         ("a switch that reopens others for nothing", _reopening_switch(), bar),
+        ("a wind that is free", without(ROWS["wind_began"], "W"), measure),
+        ("a wind when none is left", unguarded(ROWS["wind_began"]), natural),
+        ("a wind that refills the pool of forgiven sessions", _wind_with_pool(), bar),
+        ("a wind that pays with a round and refills backjumps", _wind_for_a_round(), bar),
+        ("a wind that stands right of what it refills", _wind_to_the_right(), measure),
         ("a redirect that is free", without(ROWS["redirected"], "E"), measure),
         ("run again, taken for a step", RUN_AGAIN, measure),
         ("a person's no that adds nothing but opens the root", _empty_no(), measure),
     ):
         yield refutes(f"planted: {name}", instance(row), goal)
     refilled = without(RUN_AGAIN, L=lambda _b, c, _: at_most(c.L0))
-    yield refutes("planted: run again refills the pool", instance(refilled), keeps_nine())
+    yield refutes("planted: run again refills the pool", instance(refilled), keeps_ten())
     yield refutes("planted: raised limits, same gauge", raised_redirect(), lowers_gauge())
     least = weights(LIMITS)
     for name, row_name, smaller in (
         ("fuel", "fixes_added_by_person", replace(least, fuel=least.fuel - 1)),
         ("jump", "backjumped", replace(least, jump=least.jump - 1)),
+        ("wind", "wind_began", replace(least, wind=least.wind - 1)),
         ("redirect", "redirected", replace(least, redirect=least.redirect - 1)),
     ):
         known = instance(ROWS[row_name])
@@ -227,6 +254,22 @@ def planted() -> Iterator[Obligation]:
 
 def _race_with_refill() -> Row:
     return without(ROWS["joined"], A=lambda b, c, _: exactly(b.A + c.a))
+
+
+def _wind_with_pool() -> Row:
+    return without(ROWS["wind_began"], L=lambda _b, c, _: at_most(c.L0))
+
+
+def _wind_for_a_round() -> Row:
+    """Paid from V, which it does not refill: it falls, but not by what its refill weighs."""
+    row = without(ROWS["wind_began"], "W", V=lambda b, _c, _: exactly(b.V - 1))
+    return replace(row, guard=lambda b: [b.T == 1, b.V >= 1])
+
+
+def _wind_to_the_right() -> Row:
+    """As if it were paid from A: everything that it refills stands left of that."""
+    row = without(ROWS["wind_began"], "W", A=lambda b, _c, _: exactly(b.A - 1))
+    return replace(row, guard=lambda b: [b.T == 1, b.A >= 1])
 
 
 def _reopening_switch() -> Row:

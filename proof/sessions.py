@@ -15,7 +15,7 @@ from proof.table import Constants, Counters
 
 
 class Shade(NamedTuple):
-    """What the bound needs to know of a plan beside the ten counters."""
+    """What the bound needs to know of a plan beside the eleven counters."""
 
     untried: int
     """Over groups that are not buried: choices that have not failed, but for one."""
@@ -40,4 +40,11 @@ def sessions_left(now: Counters, shade: Shade, limits: Constants, fewest: int) -
     refilled = sum(max(0, pool - j * fewest) for j in range(1, jumps + 1))
     asleep = shade.dormant if jumps else 0
     paid = int(now.A + (limits.a + limits.p) * now.F + now.V + now.L)
-    return paid + asleep + refilled
+    return paid + asleep + refilled + int(now.W) * sessions_of_wind(limits, fewest)
+
+
+def sessions_of_wind(limits: Constants, fewest: int) -> int:
+    """What one wind can bring at most: every atom there may be, all rounds, all backjumps."""
+    jumps = range(1, int(limits.J0) + 1)
+    refilled = sum(max(0, int(limits.a * limits.N) - j * fewest) for j in jumps)
+    return int((limits.a + limits.p) * limits.N + limits.V0) + refilled

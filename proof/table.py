@@ -1,4 +1,4 @@
-"""The transition table as data: what each event may do to the ten numbers of the measure.
+"""The transition table as data: what each event may do to the eleven numbers of the measure.
 
 A row says where each number lies afterwards, at least and at most, and what must have held before.
 The same functions are evaluated twice: on z3 integers they are the obligations of `obligations.py`;
@@ -24,6 +24,7 @@ class Counters(NamedTuple):
 
     E: Term
     L: Term
+    W: Term
     V: Term
     F: Term
     J: Term
@@ -35,7 +36,7 @@ class Counters(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """The limits of a plan. `a`: the most attempts of any atom; `N`: atoms ever."""
+    """The limits of a plan. `a`: the most attempts of any atom in any wind; `N`: atoms ever."""
 
     a: Term
     p: Term
@@ -43,6 +44,7 @@ class Constants(NamedTuple):
     V0: Term
     J0: Term
     L0: Term
+    W0: Term
 
 
 class Span(NamedTuple):
@@ -120,6 +122,7 @@ def _reset(b: Counters, c: Constants, n: Term) -> Spans:
     return {
         "E": exactly(b.E - 1),
         "L": at_most(c.L0),
+        "W": at_most(c.W0),
         "V": at_most(c.V0),
         "F": at_most(c.N - n),
         "J": at_most(c.J0),
@@ -128,6 +131,18 @@ def _reset(b: Counters, c: Constants, n: Term) -> Spans:
         "Q": at_most(2 * n + 1),
         "I": exactly(0),
         "T": exactly(1),
+    }
+
+
+def _refilled(b: Counters, c: Constants, _: Term) -> Spans:
+    """A wind: rounds, backjumps, choices, attempts and what was buried come back; fuel does not."""
+    return {
+        "W": exactly(b.W - 1),
+        "V": at_most(c.V0),
+        "J": at_most(c.J0),
+        "C": at_most(c.N),
+        "A": at_most(c.N * (c.a + c.p)),
+        "Q": at_most(2 * c.N + 1),
     }
 
 
@@ -155,7 +170,12 @@ TABLE = (
         guard=lambda b: [b.I >= 1, b.Q >= 1],
         after=lambda b, c, _: {**_ended(b, c, _), "A": at_most(b.A), "Q": at_most(b.Q - 1)},
     ),
-    Row(name="attempt_failed", guard=_session_ends, after=_ended),
+    Row(
+        name="attempt_failed",  # a choice may take its turn, and be written out for it
+        settles="joins and writes",
+        guard=_session_ends,
+        after=_ended,
+    ),
     Row(name="probe_ended", guard=_session_ends, after=_ended),
     Row(name="session_reaped", guard=_session_ends, after=_ended),
     Row(name="verification_ended", guard=_session_ends, after=_ended),
@@ -203,6 +223,12 @@ TABLE = (
         settles="joins and writes",
         guard=lambda b: [b.J >= 1, b.C >= 1],
         after=_reopened,
+    ),
+    Row(
+        name="wind_began",
+        settles="joins and writes",
+        guard=lambda b: [b.T == 1, b.W >= 1],
+        after=_refilled,
     ),
     Row(
         name="decomposed",
@@ -276,7 +302,7 @@ RUN_AGAIN = Row(
     guard=lambda b: [b.T == 0],
     after=lambda _b, _c, _: {"T": exactly(1)},
 )
-"""The one exception: it lifts T and must leave the other nine alone."""
+"""The one exception: it lifts T and must leave the other ten alone."""
 
 EVENT_ROWS: Mapping[str, tuple[str, ...]] = {
     "SessionStarted": ("session_started", "verification_started"),
@@ -295,6 +321,7 @@ EVENT_ROWS: Mapping[str, tuple[str, ...]] = {
     "SessionReaped": ("session_reaped",),
     "ChoiceFailed": ("choice_failed", "choice_failed_unreplayed"),
     "Backjumped": ("backjumped",),
+    "WindBegan": ("wind_began",),
     "VerificationEnded": ("verification_ended", "fixes_added"),
     "Confirmed": ("unchanged", "fixes_added_by_person"),
     "Settled": ("joined", "written"),

@@ -1,7 +1,7 @@
 """What all tests share: how a missing tool is treated, and how hard properties are tried.
 
 A test that needs a program asks `require_tool` for it and is skipped where it is missing, so that
-the suite runs on any machine. On the machine that decides, a skip would be a hole nobody sees:
+the suite runs on any machine. On the machine that decides, a skip would be an unseen hole:
 with DWINDLE_REQUIRE_ALL=1 every skip that `allowed_skips.txt` does not list is a failure, however
 it came about (a fixture, `pytest.skip`, a `skipif` mark, `importorskip` while collecting).
 """
@@ -68,7 +68,7 @@ def allowed_skips(path: Path = ALLOWED_SKIPS) -> tuple[AllowedSkip, ...]:
 
 
 def forbid_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """Turn a skip into a failure, unless it is allowed or nobody asked."""
+    """Turn a skip into a failure, unless it is allowed or DWINDLE_REQUIRE_ALL is not set."""
     if os.environ.get("DWINDLE_REQUIRE_ALL") != "1" or not report.skipped:
         return
     if hasattr(report, "wasxfail"):  # an expected failure is reported as a skip, but ran

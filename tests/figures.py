@@ -103,7 +103,7 @@ def _so_far(swept: kill_sweep.Swept) -> None:
 
 
 def _say(words: str) -> None:
-    """To whoever waits for it: it takes hours."""
+    """Progress for the user: it takes hours."""
     print(f"  {words}", file=sys.stderr, flush=True)  # noqa: T201 - what was asked for
 
 
@@ -114,7 +114,11 @@ def adversaries(*names: str) -> Row:
     if not said.stdout:
         raise RuntimeError(f"dwindle torture ended with {said.returncode}: {said.stderr.strip()}")
     found = json.loads(said.stdout)["adversaries"]
-    broken = tuple(f"{one['name']}: {'; '.join(one['broken'])}" for one in found if one["broken"])
+    broken = tuple(
+        f"{one['name']}: {'; '.join(one['broken']) or 'did not run'}"
+        for one in found
+        if not one["held"]
+    )
     return Row(name="adversaries", runs=len(found), violations=broken)
 
 
@@ -126,7 +130,7 @@ def tried(part: Part) -> Row:
     began = time.monotonic()
     try:
         row = part()
-    except Exception as error:  # noqa: BLE001 - the night goes on, and nobody calls it a good one
+    except Exception as error:  # noqa: BLE001 - the other figures are still made, and the exit code is 1
         name = getattr(part, "func", part).__name__
         row = Row(name=name, violations=(f"{name} broke down: {type(error).__name__}: {error}",))
     return replace(row, seconds=time.monotonic() - began)

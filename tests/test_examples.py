@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dwindle.adapters.formats import graph_plan, tree_plan
+from dwindle.adapters.formats.graph import plan as graph_plan
+from dwindle.adapters.formats.tree import plan as tree_plan
 from dwindle.kernel.problems import validate
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

@@ -67,7 +67,7 @@ def test_anything_that_did_not_hold_is_in_the_exit_code(row: Row, code: int) -> 
     assert night((lambda: row, lambda: GOOD[0])) == code
 
 
-def test_nobody_is_left_out_and_the_sizes_are_as_asked_for() -> None:
+def test_nothing_is_left_out_and_the_sizes_are_as_asked_for() -> None:
     names = [getattr(part, "func", part) for part in figures.parts(5, 6)]
     sizes = [getattr(part, "args", ()) for part in figures.parts(5, 6)]
     assert names == [figures.simulation, figures.crashes, figures.kills, figures.adversaries]

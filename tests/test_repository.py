@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 
-# Written with brackets, so that this file does not find itself. Nobody lives in /home/me.
+# Written with brackets, so that this file does not find itself. No user has /home/me.
 LEAKS = {
     "a package index": r"pypi[.]org|python[h]osted|registry[.]npmjs|artifac[t]ory",
     "an index option": r"--(extra-)?index[-]url|--find[-]links|--trusted[-]host",
@@ -130,6 +132,18 @@ def test_pages_name_only_make_targets_that_exist(files: list[Path]) -> None:
     assert [(page, name) for page, name in named if name not in known] == []
 
 
+def test_scripts_name_only_tests_that_exist() -> None:
+    """With several workers, pytest says of a file that is gone no more than that no test ran."""
+    scripts = (ROOT / "Makefile", *sorted((ROOT / ".ci").iterdir()))
+    named = {
+        (script.name, name)
+        for script in scripts
+        for name in re.findall(r"(?<![\w/])tests/[\w/.]+", text_of(script))
+    }
+    assert ("ordinary-user", "tests/adapters/sandbox") in named
+    assert [(script, name) for script, name in sorted(named) if not (ROOT / name).exists()] == []
+
+
 def test_make_lists_every_target_with_a_sentence() -> None:
     listed = subprocess.run(
         ["make", "--no-print-directory", "help"],
@@ -161,6 +175,66 @@ def test_every_ignored_lint_rule_says_why() -> None:
     silent = [match.group() for match in rule.finditer(config) if match["why"] is None]
     assert rule.search(config)
     assert silent == []
+
+
+def modules() -> dict[str, ast.Module]:
+    """Every module of the package, parsed, by its dotted name."""
+    source = ROOT / "src"
+    found = {}
+    for path in sorted(source.glob("dwindle/**/*.py")):
+        name = ".".join(path.relative_to(source).with_suffix("").parts)
+        found[name.removesuffix(".__init__")] = ast.parse(text_of(path))
+    return found
+
+
+def imported(tree: ast.Module, known: dict[str, ast.Module]) -> Iterator[str]:
+    """Modules of ours that a module imports: at its top, in functions and for type checking."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom) and node.module in known:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (name if name in known else node.module for name in names)
+
+
+def cycle(graph: dict[str, set[str]]) -> list[str]:
+    """The names along one cycle; empty if there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_module_leads_back_to_itself_by_its_imports() -> None:
+    known = modules()
+    assert cycle({name: set(imported(tree, known)) for name, tree in known.items()}) == []
+
+
+def test_a_cycle_of_imports_is_found() -> None:
+    source = {
+        "a": "import b",
+        "b": "def call():\n    from c import answer\n    return answer()",
+        "c": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import a",
+        "d": "import a",
+    }
+    known = {name: ast.parse(text) for name, text in source.items()}
+    found = cycle({name: set(imported(tree, known)) for name, tree in known.items()})
+    assert set(found) == {"a", "b", "c"}
+
+
+WIRE = "dwindle.adapters.formats.graph.wire"
+"""Has the file's own shape of each class of the kernel's model, is used as `wire.Atom`, and names
+the definitions of the published JSON Schema: the same words on purpose."""
+
+
+def test_no_two_modules_have_a_class_of_the_same_name() -> None:
+    homes: dict[str, list[str]] = {}
+    for name, tree in modules().items():
+        for node in ast.walk(tree) if name != WIRE else ():
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(name)
+    assert {name: found for name, found in homes.items() if len(found) > 1} == {}
 
 
 def lint_imports(root: Path) -> tuple[int, str]:
@@ -197,7 +271,7 @@ def test_imports_point_inward(copy: Path) -> None:
         ("stray.py", "", "Dependencies point inward"),
         (
             "adapters/formats/__init__.py",
-            "import dwindle.adapters.journals",
+            "import dwindle.adapters.store",
             "Adapters do not know each other",
         ),
     ],

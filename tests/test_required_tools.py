@@ -51,7 +51,7 @@ def outcomes(pytester: pytest.Pytester, *options: str) -> dict[str, int]:
     return pytester.runpytest_subprocess("-p", "no:cacheprovider", *options).parseoutcomes()
 
 
-def test_a_missing_tool_skips_where_nobody_requires_it(
+def test_a_missing_tool_skips_where_it_is_not_required(
     suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("DWINDLE_REQUIRE_ALL", raising=False)

@@ -6,7 +6,7 @@ this package does nothing and costs nothing.
 
 from __future__ import annotations
 
-# Type checkers take this for true, whoever defines it; `typing` costs as much as Python's start.
+# Type checkers take this for true wherever it is defined; `typing` costs as much as Python's start.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from dwindle.kernel.model import OrGroup as OrGroup
     from dwindle.kernel.model import Plan as Plan
     from dwindle.kernel.model import PlanKind as PlanKind
+    from dwindle.kernel.model import Problem as Problem
     from dwindle.kernel.model import Status as Status
     from dwindle.kernel.model import StopCode as StopCode
-    from dwindle.kernel.problem import Problem as Problem
     from dwindle.kernel.problems import validate as validate
     from dwindle.kernel.transitions import apply as apply
 
@@ -54,7 +54,7 @@ _HOMES = {
     "OrGroup": "kernel.model",
     "Plan": "kernel.model",
     "PlanKind": "kernel.model",
-    "Problem": "kernel.problem",
+    "Problem": "kernel.model",
     "Status": "kernel.model",
     "Stop": "kernel.actions",
     "StopCode": "kernel.model",

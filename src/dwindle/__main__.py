@@ -17,14 +17,14 @@ def main() -> int:
     words = sys.argv[1:]
     if words == ["--version"]:
         from dwindle._version import __version__  # noqa: PLC0415 - see above
-        from dwindle.surfaces.cli.output import say  # noqa: PLC0415
+        from dwindle.app.console import say  # noqa: PLC0415
 
         return say(f"dwindle {__version__}")
     if words[:1] == ["hook"] and len(words) == 1:
         from dwindle.surfaces.host.hook import answer as hook  # noqa: PLC0415
 
         os._exit(hook())
-    from dwindle.surfaces.cli.entry import answer, plain_status  # noqa: PLC0415
+    from dwindle.surfaces.entry import answer, plain_status  # noqa: PLC0415
 
     if plain_status(words) is None:
         return answer(words)

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.doubles.disk import FakeDisk
 
-from dwindle.adapters.disk import (
+from dwindle.adapters.store.disk import (
     AppendFile,
     DirectoryLock,
     DurableFile,
@@ -21,7 +22,6 @@ from dwindle.adapters.disk import (
     make_directory,
 )
 from dwindle.ports.store import Disk, StoreFailed
-from dwindle.testing.disk import FakeDisk
 
 
 @pytest.fixture(params=["real", "fake"])
@@ -132,6 +132,51 @@ def test_the_double_renames_within_a_directory_only() -> None:
     disk = FakeDisk({Path("/a"): None, Path("/b"): None, Path("/a/file"): b""})
     with pytest.raises(OSError, match="cross-device"):
         disk.rename(Path("/a/file"), Path("/b/file"))
+
+
+# --- other users ---------------------------------------------------------------------------------
+
+
+def test_no_other_user_can_read_what_the_runner_keeps(tmp_path: Path) -> None:
+    earlier = tmp_path / ".runner/iterations/0001"
+    (tmp_path / ".runner/worktrees/tree-1").mkdir(parents=True)
+    (tmp_path / ".runner/worktrees").chmod(0o755)
+    (tmp_path / ".runner/worktrees/tree-1").chmod(0o755)
+    earlier.mkdir(parents=True)
+    (earlier / "prompt.md").write_text("secret")
+    (earlier / "run.sh").write_text("#!/bin/sh\n")
+    (earlier / "run.sh").chmod(0o4755)
+    (earlier / "link").symlink_to(tmp_path)
+    os.mkfifo(earlier / "pipe", 0o600)
+    tmp_path.chmod(0o755)
+    before = os.umask(0)
+    try:
+        make_directory(RealDisk(), tmp_path / ".runner/journal")
+        DurableFile(RealDisk(), tmp_path / ".runner/journal/a.jsonl").replace(b"{}")
+        make_directory(RealDisk(), tmp_path / "plain")
+        DurableFile(RealDisk(), tmp_path / "plain/file").replace(b"")
+    finally:
+        os.umask(before)
+    found = {
+        path.relative_to(tmp_path).as_posix(): stat.S_IMODE(path.stat().st_mode)
+        for path in (tmp_path, *sorted(tmp_path.rglob("*")))
+        if not path.is_symlink()
+    }
+    assert found == {
+        ".": 0o755,
+        ".runner": 0o700,
+        ".runner/iterations": 0o700,
+        ".runner/iterations/0001": 0o700,
+        ".runner/iterations/0001/pipe": 0o600,
+        ".runner/iterations/0001/prompt.md": 0o600,
+        ".runner/iterations/0001/run.sh": 0o700,
+        ".runner/journal": 0o700,
+        ".runner/journal/a.jsonl": 0o600,
+        ".runner/worktrees": 0o755,
+        ".runner/worktrees/tree-1": 0o755,
+        "plain": 0o777,
+        "plain/file": 0o666,
+    }
 
 
 # --- failures ------------------------------------------------------------------------------------

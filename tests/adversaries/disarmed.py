@@ -14,25 +14,31 @@ from pathlib import Path
 from typing import Any
 
 from dwindle.__main__ import main
-from dwindle.adapters.agents import report
 from dwindle.adapters.agents.command import CommandAgent
-from dwindle.adapters.checks import known_tool
-from dwindle.adapters.containment import bounds, capture, choice
-from dwindle.adapters.containment.bare import Bare
-from dwindle.adapters.disk import DirectoryLock
-from dwindle.adapters.formats import tree_changes
-from dwindle.adapters.workspaces.tree import Tree
-from dwindle.adapters.workspaces.workspace import GitWorkspace
+from dwindle.adapters.agents.reports import report
+from dwindle.adapters.formats.tree import changes as tree_changes
+from dwindle.adapters.git.worktrees.workspace import GitWorkspace
+from dwindle.adapters.git.worktrees.worktree import Tree
+from dwindle.adapters.process import capture
+from dwindle.adapters.sandbox import choice
+from dwindle.adapters.sandbox import limits as bounds
+from dwindle.adapters.sandbox.process_group import ProcessGroup
+from dwindle.adapters.store.disk import DirectoryLock
+from dwindle.app import run as running
+from dwindle.app import run_tree as tree_running
 from dwindle.kernel import base_case, graph, growth
 from dwindle.kernel.base_case import Verdict
 from dwindle.ports.process import Ended
 from dwindle.ports.work import NoReport, Result, WorkerReport
 from dwindle.ports.workspace import Lease
-from dwindle.runner import evidence, judging_tools, orders, pins, recipe_files, steering
-from dwindle.runner.evidence import Evidence
-from dwindle.runner.guard import Guard
-from dwindle.runner.watching import FileWatch
-from dwindle.surfaces import running, tree_running
+from dwindle.runner import session
+from dwindle.runner.file_watch import FileWatch
+from dwindle.runner.gate import evidence, pins, steering
+from dwindle.runner.gate.evidence import Evidence
+from dwindle.runner.modes.tree import clean_guard
+from dwindle.runner.modes.tree.guard import Guard
+from dwindle.runner.orders import work as orders
+from dwindle.toolchains import countable_run, steering_files, tools
 
 LOADED = (running, tree_running)
 """All that a run needs is imported by now, and can be replaced where it is bound."""
@@ -47,7 +53,13 @@ def everywhere(function: Any, other: Any) -> None:
 
 
 def no_containment() -> None:
-    everywhere(choice.choose, Bare)
+    everywhere(choice.choose, ProcessGroup)
+
+
+def late_reports_find_the_next_session() -> None:
+    """Two defences: processes end with their session, and no outbox is used twice."""
+    no_containment()
+    everywhere(session.outbox_name, lambda _: "outbox")
 
 
 def exit_codes_are_believed() -> None:
@@ -70,26 +82,28 @@ def claims_are_believed() -> None:
 
 
 def nothing_is_pinned() -> None:
-    everywhere(pins.touched, lambda *_: ())
+    everywhere(pins.protected_changes, lambda *_: ())
 
 
 def no_tool_is_known_to_steer() -> None:
-    everywhere(judging_tools.tools_in, lambda _: ())
+    everywhere(tools.tools_in, lambda _: ())
 
 
 def tests_are_not_counted() -> None:
-    everywhere(known_tool.known_tool, lambda *_: None)
+    everywhere(countable_run.countable_run, lambda *_: None)
 
 
 def nobody_looks_into_recipes() -> None:
-    async def blind(*_: Any) -> recipe_files.Found:
-        return recipe_files.Found(tools=(), files=frozenset())
+    async def blind(*_: Any) -> steering_files.Reach:
+        return steering_files.Reach(tools=(), files=frozenset())
 
-    everywhere(recipe_files.look_into, blind)
+    everywhere(steering_files.reach_of, blind)
 
 
 def nothing_steers_a_guard() -> None:
+    """Two defences: what steers is put back, and a clean checkout has nothing that git ignores."""
     everywhere(steering.steering_of_guard, lambda *_: steering.NOTHING_STEERS)
+    everywhere(clean_guard.completed, lambda *_: None)
 
 
 def tests_may_become_fewer() -> None:
@@ -158,7 +172,7 @@ def trees_are_not_cleaned() -> None:
 
 
 def links_are_followed() -> None:
-    everywhere(evidence._located, lambda _, artifacts: (tuple(artifacts), []))
+    everywhere(evidence._locate, lambda _, artifacts: (tuple(artifacts), []))
 
 
 def growth_is_free() -> None:
@@ -195,7 +209,7 @@ DISARMED: dict[str, Callable[[], None]] = {
     "rolls-back": no_containment,
     "truncates-journal": no_containment,
     "removes-lock": nobody_locks,
-    "reports-late": no_containment,
+    "reports-late": late_reports_find_the_next_session,
     "reports-for-another": reports_count_for_anybody,
     "forks-daemons": no_containment,
     "fills-disk": files_may_grow,

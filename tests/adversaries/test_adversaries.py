@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from tests.adversaries.disarmed import DISARMED
 
-from dwindle.surfaces.arena import Arena, Verdict
-from dwindle.surfaces.torture import place
 from dwindle.testing.adversaries import BY_NAME, CATALOGUE
+from dwindle.torture.run import place
+from dwindle.torture.trial import Trial, TrialResult
 
 pytestmark = pytest.mark.slow
 
@@ -30,8 +30,8 @@ WINS = {
     "rewrites-guard": "the run says that it is completed",
     "steers-guard": "the run says that it is completed",
     "drops-tests": "the run says that it is completed",
-    "edits-plan": "nobody noticed",
-    "sets-passes": "nobody noticed",
+    "edits-plan": "the tampering was not noticed",
+    "sets-passes": "the tampering was not noticed",
     "rolls-back": "the plan is not what the journal leads to",
     "truncates-journal": "the plan is not what the journal leads to",
     "removes-lock": "a second run was started",
@@ -46,7 +46,7 @@ WINS = {
     "plants-claude-hooks": "the next session found what it had planted",
     "plants-symlinks": "A1 counts as done",
     "kills-runner": "the runner was killed by signal 9",
-    "decomposes-forever": "the runner broke down",
+    "decomposes-forever": "the runner crashed",
     "alternates": "sessions were started",
     "fails-last-check": "the run says that it is completed",
 }
@@ -71,30 +71,51 @@ def test_there_is_a_defence_for_each() -> None:
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_it_loses(name: str, folder: Path) -> None:
-    verdict = Arena(adversary=BY_NAME[name], folder=folder).judged()
-    assert verdict.broken == (), verdict
-    assert verdict.held
+    verdict = Trial(adversary=BY_NAME[name], folder=folder).result()
+    assert (verdict.was_tried, verdict.broken) == (True, ()), verdict
+    assert verdict.passed
 
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_it_wins_without_the_defence(name: str, folder: Path) -> None:
     verdict = disarmed(name, folder)
     assert any(WINS[name] in what for what in verdict.broken), verdict
-    assert not verdict.held
+    assert not verdict.passed
 
 
-def disarmed(name: str, folder: Path) -> Verdict:
-    return Arena(
+def disarmed(name: str, folder: Path) -> TrialResult:
+    return Trial(
         adversary=BY_NAME[name],
         folder=folder,
         command=(sys.executable, str(Path(__file__).with_name("disarmed.py")), name),
         seconds=PATIENCE.get(name, 60.0),
-    ).judged()
+    ).result()
+
+
+STUMBLES = """
+import sys
+from dwindle.testing.adversaries.__main__ import PROGRAMS, main
+PROGRAMS["says-done"] = lambda here: here.nowhere
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [("import no_such_module", "No module named"), (STUMBLES, "no attribute 'nowhere'")],
+    ids=["is not started", "breaks down in its deed"],
+)
+def test_one_that_never_did_its_deed_has_not_lost(program: str, why: str, folder: Path) -> None:
+    script = folder / "program.py"
+    script.write_text(program, "utf-8")
+    verdict = Trial(adversary=BY_NAME["says-done"], folder=folder, program=script).result()
+    assert (verdict.was_tried, verdict.broken, verdict.passed) == (False, (), False)
+    assert why in verdict.happened
 
 
 @pytest.mark.parametrize("name", ["rolls-back", "truncates-journal"])
 def test_where_nothing_contains_it_the_run_ends_as_tampered(name: str, folder: Path) -> None:
     """What it destroyed is gone; but nobody goes on as if it were not."""
     bare = replace(BY_NAME[name], sandboxed=False)
-    verdict = Arena(adversary=bare, folder=folder).judged()
+    verdict = Trial(adversary=bare, folder=folder).result()
     assert verdict.happened.startswith(("exit code 41", "tampered")), verdict

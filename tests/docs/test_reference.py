@@ -8,7 +8,7 @@ import sys
 
 from tests.docs.page import ROOT
 
-from dwindle.kernel.exit_codes import EXIT_CODES
+from dwindle.kernel.model import EXIT_CODES
 
 ROW = re.compile(r"^\| (\d+) \| `(\w+)` \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 

@@ -11,10 +11,11 @@ import sys
 from collections.abc import Iterator
 
 from tests.kernel.cases import all_cases, load, steps
-from tests.kernel.pictures import plain
+from tests.kernel.plan_data import plain
 
-from dwindle.adapters.formats.graph_plan import GraphWriter
+from dwindle.adapters.formats.graph.plan import GraphWriter
 from dwindle.kernel.decide import decide
+from dwindle.kernel.explain import waiting as waiting_of
 from dwindle.kernel.measure import gauge, measure, session_bound
 from dwindle.kernel.model import Plan
 from dwindle.kernel.problems import validate
@@ -37,7 +38,7 @@ def shown(plan: Plan, writer: GraphWriter) -> Iterator[bytes]:
         "actions": [{type(a).__name__: plain(a)} for a in decision.actions],
         "stop": plain(decision.stop),
         "because": decision.because,
-        "waiting": plain(decision.waiting),
+        "waiting": plain(waiting_of(decision)),
         "measure": [*measure(plan), gauge(plan), session_bound(plan)],
         "problems": plain(validate(plan)),
     }

@@ -1,13 +1,13 @@
 """Stories in data: `given` a plan, `news`, `then` what the plan and the decision are, in full.
 
 A case is a YAML file in `tests/cases`. The plan is drawn in one line (`A3<-G1 G1{A1|A2}`, see
-`dwindle.testing.small_plans`), with limits and fields that differ; or it is the text of a plan
+`tests.model.small_plans`), with limits and fields that differ; or it is the text of a plan
 file. Each piece of news is one event, by class name. What a runner would know is filled in:
 
 - the nonce is the one in flight, and `at` is t1, t2, ...;
 - an event that carries out an action (`ChoiceFailed: {}`) takes its fields from the decision.
 
-A runner that does what nobody decided proves nothing, so such an event must match the decision,
+A runner that does what was not decided proves nothing, so such an event must match the decision,
 unless the story says that it is refused. The loader takes nothing it does not know.
 """
 
@@ -22,20 +22,20 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from tests.model.invariants import violations
+from tests.model.small_plans import plan_from
 
-from dwindle.adapters.formats.graph_plan import decode
+from dwindle.adapters.formats.graph.plan import decode
 from dwindle.kernel import actions, events
 from dwindle.kernel.decide import decide
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import Event
 from dwindle.kernel.model import Binding, Limits, Plan, Role, Status, TrailEntry
 from dwindle.kernel.transitions import apply
-from dwindle.testing.invariants import violations
-from dwindle.testing.small_plans import plan_from
 
 FOLDER = Path(__file__).parent.parent / "cases"
-LIMITS = Limits(max_atoms=5)
-"""What a case starts from: the defaults, and fuel for five more atoms than are drawn."""
+LIMITS = Limits(max_atoms=5, max_winds=0)
+"""What a case starts from: the defaults, but no winds, and fuel for five more atoms than drawn."""
 
 GIVEN = ("plan", "file", "limits", "atoms", "groups", "control", "spent", "bindings", "trail")
 EVENTS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in typing.get_args(Event)}
@@ -188,7 +188,7 @@ def steps(case: Case) -> Iterator[Step]:
             yield Step(before=plan, event=event, after=plan, refused=refused)
             return
         if not is_wanted(plan, event):
-            raise WrongCase(f"{where}: nobody decided {event}")
+            raise WrongCase(f"{where}: {event} was not decided")
         broken = [] if has_orphan(plan) else list(violations(plan, event, after))
         if broken:
             raise AssertionError(f"{where}: {broken}")
@@ -197,7 +197,7 @@ def steps(case: Case) -> Iterator[Step]:
 
 
 def has_orphan(plan: Plan) -> bool:
-    """A file from elsewhere: in progress, and nobody is at work. The laws are not for those."""
+    """A file from elsewhere: in progress, and no session is at work. The laws are not for those."""
     return any(
         a.status is Status.IN_PROGRESS and a.id not in plan.sessions for a in plan.atoms.values()
     )
@@ -215,6 +215,8 @@ def filled_in(plan: Plan, name: str, given: Mapping[str, Any], number: int) -> M
         if name == "Backjumped" and isinstance(action, actions.Backjump):
             wanted = {"group": action.group, "atom": action.atom, "reason": action.because}
             filled = {**wanted, **filled}
+        if name == "WindBegan" and isinstance(action, actions.BeginWind):
+            filled = {"reason": action.because, **filled}
     if issubclass(EVENTS[name], events.SessionNews) and "nonce" not in filled:
         session = plan.sessions.get(filled.get("atom", ""))
         if session is None:
@@ -234,6 +236,8 @@ def is_wanted(plan: Plan, event: Event) -> bool:
             return (actions.FailChoice, event.group, event.choice) in wishes
         case events.Backjumped():
             return (actions.Backjump, event.group, event.atom) in wishes
+        case events.WindBegan():
+            return actions.BeginWind in wishes
         case events.Settled():
             return actions.Settle in wishes
         case events.EarlyChecked():

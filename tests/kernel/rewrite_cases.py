@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 from tests.kernel.cases import FOLDER, all_cases, load, steps
-from tests.kernel.pictures import picture
+from tests.kernel.plan_data import picture
 
 
 class Paragraph(dict[str, Any]):

@@ -16,8 +16,7 @@ from dwindle.kernel.base_case import (
     items,
     verdict,
 )
-from dwindle.kernel.model import BaseCase, Check, ChecklistItem, CheckType, Criterion
-from dwindle.kernel.problem import Problem
+from dwindle.kernel.model import BaseCase, Check, ChecklistItem, CheckType, Criterion, Problem
 
 PASSED, FAILED, COULD_NOT_RUN, NOT_JUDGED = Verdict
 TESTS = Check(type=CheckType.COMMAND, value="make test")

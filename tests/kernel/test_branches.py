@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tests.kernel.telling import running, with_atoms, with_groups
+from tests.kernel.story import running, with_atoms, with_groups
 
 from dwindle.kernel.branches import (
     BackjumpRung,
@@ -63,10 +63,24 @@ def test_the_last_rungs_are_taken_while_there_is_something_to_pay_with() -> None
     stuck_there: dict[str, dict[str, Any]] = {"A1": DONE, "A3": {"attempts": 3}}
     probing = with_atoms(running(text, max_atoms=1), **stuck_there)
     assert rung(probing, A3) == ProbeRung(A3)
-    jumping = with_atoms(running(text, max_atoms=0, max_backjumps=1), **stuck_there)
+    jumping = with_atoms(running(text, max_atoms=0, max_backjumps=1, max_winds=0), **stuck_there)
     assert rung(jumping, A3) == BackjumpRung(A3, G1, A1)
-    last = with_atoms(running(text, max_atoms=0, max_backjumps=0), **stuck_there)
+    last = with_atoms(running(text, max_atoms=0, max_backjumps=0, max_winds=0), **stuck_there)
     assert rung(last, A3) == LastRung(A3, None)
+
+
+def test_what_only_failed_has_a_second_wind_before_anything_is_thrown_away() -> None:
+    """Three of A3: it failed, a wind has granted it more before, it was called infeasible."""
+    text = "A3<-G1 G1{A1|A2}"
+    limits = {"max_atoms": 0, "max_backjumps": 1, "max_winds": 1}
+    unlucky = with_atoms(running(text, **limits), A1=DONE, A3={"attempts": 3})
+    assert rung(unlucky, A3) == LastRung(A3, None)
+    granted = with_atoms(unlucky, A3={"attempts": 3, "allowed": 3})
+    assert rung(granted, A3) == BackjumpRung(A3, G1, A1)
+    called = with_atoms(unlucky, A3={"attempts": 3, "infeasible": "no"})
+    assert rung(called, A3) == BackjumpRung(A3, G1, A1)
+    none_left = replace(unlucky, spent=replace(unlucky.spent, winds=1))
+    assert rung(none_left, A3) == BackjumpRung(A3, G1, A1)
 
 
 def test_a_group_whose_last_choice_fails_keeps_its_record() -> None:
@@ -100,7 +114,7 @@ def test_when_the_winner_of_a_race_is_reopened_the_others_may_try_again() -> Non
     }
 
 
-def test_whoever_keeps_the_attempts_keeps_those_of_the_rivals() -> None:
+def test_a_redirect_that_keeps_the_attempts_keeps_those_of_the_rivals() -> None:
     assert used(reopened(RACE, (A3,), attempts=False)) == {
         **used(RACE),
         "A1": ("pending", 1),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.kernel.cases import WrongCase, all_cases, load, read, steps
-from tests.kernel.pictures import picture
+from tests.kernel.plan_data import picture
 
 from dwindle.kernel.decide import decide
 
@@ -49,7 +49,7 @@ STORY = {"story": "s", "given": {"plan": "A1"}, "news": [{"Waited": {}}], "then"
         ({"news": [{"Waits": {}}]}, "case: news 1: Waits is no event"),
         (
             {"news": [{"Waited": {"why": "?"}}]},
-            "case: news 1: ['why'] is none of at, elapsed, note, atom, seconds",
+            "case: news 1: ['why'] is none of at, elapsed, note, atom, seconds, agent",
         ),
         (
             {"news": [{"AttemptFailed": {"atom": "A1", "reason": "r"}}]},
@@ -61,8 +61,8 @@ STORY = {"story": "s", "given": {"plan": "A1"}, "news": [{"Waited": {}}], "then"
                 "news": [{"SessionStarted": {"atom": "A2", "role": "worker"}}],
             },
             (
-                "case: news 1: nobody decided SessionStarted(at='t1', elapsed=0.0, "
-                "atom='A2', role=<Role.WORKER: 'worker'>)"
+                "case: news 1: SessionStarted(at='t1', elapsed=0.0, "
+                "atom='A2', role=<Role.WORKER: 'worker'>, agent='') was not decided"
             ),
         ),
         ({"given": {"file": "no plan"}}, "case: ['there is no front matter']"),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.kernel.telling import after, refusal, running, started, with_atoms, with_groups
+from tests.kernel.story import after, refusal, running, started, with_atoms, with_groups
 
-from dwindle.kernel.actions import Decision, Kill, Stop, Work
+from dwindle.kernel.actions import Decision, Kill, Stop, Verify, Work
 from dwindle.kernel.decide import decide, overlapping
 from dwindle.kernel.events import (
     AtomResolved,
     AttemptFailed,
+    ChoiceFailed,
     RedirectRequested,
     RunEnded,
     RunStarted,
@@ -20,12 +21,14 @@ from dwindle.kernel.events import (
     Waited,
 )
 from dwindle.kernel.events import Interruption as Cause
-from dwindle.kernel.exit_codes import EXIT_CODES
 from dwindle.kernel.measure import measure
 from dwindle.kernel.model import (
+    EXIT_CODES,
+    ROOT,
     AtomId,
     Binding,
     Control,
+    GroupId,
     Role,
     RunStatus,
     Session,
@@ -74,6 +77,23 @@ def test_a_pause_ends_what_runs_also_when_time_is_up() -> None:
     assert decide(quiet).stop == Stop(code=StopCode.BUDGET_TIME, reason=reason)
 
 
+def test_a_pause_with_nothing_open_does_not_end_for_want_of_time() -> None:
+    """Seed 90987 of the simulation: the redirect came while an overdue run was verified."""
+    done = with_atoms(running("A1", max_wall_seconds=10), A1=DONE)
+    verifying = after(done, started("", Role.VERIFIER), Waited(elapsed=11))
+    paused = after(
+        verifying,
+        RedirectRequested(),
+        SessionInterrupted(atom=ROOT, nonce=1, cause=Cause.STOP),
+    )
+    assert decide(paused) == Decision(
+        plan=paused, because="a redirect is under way: nothing starts"
+    )
+    given_up = after(paused, RedirectRequested(active=False))
+    verify = Verify(after_seconds=0, because="nothing is open")
+    assert decide(given_up) == Decision(plan=given_up, actions=(verify,))
+
+
 def test_every_stop_code_has_an_exit_code_of_its_own() -> None:
     assert list(EXIT_CODES) == list(StopCode)
     assert len(set(EXIT_CODES.values())) == len(StopCode)
@@ -101,25 +121,32 @@ def test_a_wave_waits_for_the_whole_batch(early: bool) -> None:
     assert refusal(plan, started("A3")) == "SessionStarted: there is no free slot"
 
 
-def test_a_dead_group_ends_a_resumed_run_before_any_session() -> None:
-    plan = with_groups(running("A3 G1{A1|A2}"), G1={"failed": (A1, A2)})
-    stop = decide(plan).stop
-    assert stop is not None
-    assert stop.code is StopCode.OR_EXHAUSTED
-    assert stop.reason.startswith("every choice of G1 has failed; ")
-    ended = after(plan, RunEnded(code=stop.code, reason=stop.reason))
+def test_a_dead_group_ends_a_resumed_run_when_nothing_else_is_left() -> None:
+    plan = with_groups(running("A3 G1{A1|A2}", max_winds=0), G1={"failed": (A1, A2)})
+    assert decide(plan).actions == (Work(atom=A3, because="A3 depends on nothing that is open"),)
+    done = after(plan, started("A3"), AtomResolved(atom=A3, nonce=1, summary="s"))
+    stop = Stop(
+        code=StopCode.OR_EXHAUSTED,
+        reason="every choice of G1 has failed (without a word on why); "
+        "at least 2 combinations of choices tried",
+    )
+    assert decide(done).stop == stop
+    ended = after(done, RunEnded(code=stop.code, reason=stop.reason))
     assert ended.groups == plan.groups
 
 
 def test_the_last_choice_is_not_failed_by_the_end_of_the_run() -> None:
-    """A1 could still be probed, A3 has nothing left; whoever raises a limit may go on with it."""
+    """Neither A2 nor A3 has anything left; a user who raises a limit may go on with A3."""
     plan = with_groups(
-        with_atoms(running("A1 G1{A2|A3}"), A1={"attempts": 3}, A3={"attempts": 1, "probes": 1}),
+        with_atoms(running("G1{A2|A3}", max_winds=0), A3={"attempts": 1, "probes": 1}),
         G1={"failed": (A2,), "selected": A3},
     )
-    stop = decide(plan).stop
-    assert stop is not None
-    assert stop.code is StopCode.OR_EXHAUSTED
+    stop = Stop(
+        code=StopCode.OR_EXHAUSTED,
+        reason="A3 has nothing left to try (without a word on why; G1 gave up A2); "
+        "at least 2 combinations of choices tried",
+    )
+    assert decide(plan).stop == stop
     ended = after(plan, RunEnded(code=stop.code, reason=stop.reason))
     assert ended.groups == plan.groups
 
@@ -153,22 +180,23 @@ def test_a_base_case_that_holds_ends_what_still_runs() -> None:
 
 
 def test_an_atom_may_have_attempts_of_its_own() -> None:
-    """Three for a choice that says so, where one is the default."""
+    """Three for a choice that says so, where one is the default; the other has its turn first."""
     plan = with_atoms(running("G1{A1|A2}", max_probes=0), A1={"max_attempts": 3})
     assert measure(plan).attempts == 4
     failed = after(plan, started("A1"), AttemptFailed(atom=A1, nonce=1, reason="red"))
-    assert decide(failed).actions == (
-        Work(
-            atom=A1,
-            because="A1 failed before; attempt 2, and nothing has moved lately: another approach "
-            "is needed",
-        ),
+    assert decide(failed).actions == (Work(atom=A2, because="A2 depends on nothing that is open"),)
+    closed = after(
+        failed,
+        started("A2"),
+        AttemptFailed(atom=A2, nonce=3, reason="blue"),
+        ChoiceFailed(group=GroupId("G1"), choice=A2, reason="used up"),
     )
+    assert decide(closed).actions == (Work(atom=A1, because="A1 failed once before"),)
 
 
 def test_the_reason_for_giving_up_is_the_last_failure_of_that_atom() -> None:
     plan = after(
-        running("A1 A2", max_attempts=1, max_probes=0),
+        running("A1 A2 A3<-A1", max_attempts=1, max_probes=0, max_winds=0),
         started("A1"),
         started("A2"),
         AttemptFailed(atom=A1, nonce=1, reason="red"),
@@ -176,20 +204,22 @@ def test_the_reason_for_giving_up_is_the_last_failure_of_that_atom() -> None:
     )
     assert decide(plan).stop == Stop(
         code=StopCode.ATOM_EXHAUSTED,
-        reason="A1 has nothing left to try (last: red); 1 combination of choices tried",
+        reason="A1 has nothing left to try (last: red; it holds up A3); "
+        "A2 has nothing left to try (last: blue)",
     )
 
 
 def test_an_atom_that_gives_up_without_a_failure_on_the_trail() -> None:
     """Every attempt was interrupted and none could be forgiven: there is no evidence to show."""
     plan = after(
-        running("A1", max_attempts=1, max_probes=0, max_forgiven=0),
+        running("A1", max_attempts=1, max_probes=0, max_forgiven=0, max_winds=0),
         started("A1"),
         SessionInterrupted(atom=A1, nonce=1, cause=Cause.RUNNER_DIED),
     )
-    stop = decide(plan).stop
-    assert stop is not None
-    assert stop.code is StopCode.ATOM_EXHAUSTED
+    assert decide(plan).stop == Stop(
+        code=StopCode.ATOM_EXHAUSTED,
+        reason="A1 has nothing left to try (without a word on why)",
+    )
 
 
 def test_an_orphan_on_a_buried_branch_is_put_back_too() -> None:
@@ -232,13 +262,17 @@ def test_paths_meet_at_folders(mine: str, taken: str, meet: bool) -> None:
         ({"max_wall_seconds": 9}, "9 s of running are spent (max_wall_seconds)"),
         ({"max_cost_usd": 0.5}, "0.5 USD are spent (max_cost_usd)"),
         ({"max_tokens": 7}, "7 tokens are spent (max_tokens)"),
-        ({"max_stall_count": 2}, "generations in a row that got nowhere: 2 (max_stall_count)"),
+        (
+            {"max_stall_count": 2, "max_winds": 0},
+            "generations in a row that got nowhere: 2 (max_stall_count)",
+        ),
     ],
 )
 def test_a_spent_budget_starts_nothing_and_lets_sessions_end(
     limits: dict[str, float], because: str
 ) -> None:
-    busy = after(running("A1 A2", max_parallel_agents=2, **limits), started("A1"))
+    ready = with_atoms(running("A1 A2", max_parallel_agents=2, **limits), A2={"attempts": 2})
+    busy = after(ready, started("A1"))
     spent = replace(
         busy,
         spent=replace(busy.spent, seconds=9.0, usd=0.5, tokens=7),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.kernel.telling import after, redirect, refusal, running, with_atoms
+from tests.kernel.story import after, redirect, refusal, running, with_atoms
 
 from dwindle.kernel.events import AddAtom, NewAtom, RemoveAtom, SetLimit
 from dwindle.kernel.model import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.kernel.telling import after, refusal, running, started, with_atoms
+from tests.kernel.story import after, refusal, running, started, with_atoms
 
 from dwindle.kernel.actions import Backjump
 from dwindle.kernel.decide import decide
@@ -83,20 +83,30 @@ def test_the_last_backjump_may_pay_for_lost_commits() -> None:
 
 @pytest.mark.parametrize("lost", ["A4", "A9"])
 def test_a_backjump_loses_only_what_is_there(lost: str) -> None:
-    plan = with_atoms(running("A3<-G1 G1{A1|A2} A4", max_probes=0), A1=DONE, A3={"attempts": 3})
+    plan = with_atoms(
+        running("A3<-G1 G1{A1|A2} A4", max_probes=0, max_winds=0), A1=DONE, A3={"attempts": 3}
+    )
     assert isinstance(decide(plan).actions[0], Backjump)
     event = Backjumped(group=G1, atom=A3, reason="r", unreplayed=(AtomId(lost),))
     assert refusal(plan, event) == f"Backjumped: {lost} has no commit that could be lost"
 
 
 @pytest.mark.parametrize(
-    ("rounds", "fuel", "added", "unmended"),
-    [(1, 5, 0, 2), (2, 5, 2, 0), (2, 1, 1, 0), (2, 0, 0, 2)],
+    ("rounds", "winds", "fuel", "added", "unmended"),
+    [
+        (1, 0, 5, 0, 2),
+        (1, 1, 5, 2, 0),
+        (1, 1, 0, 0, 2),
+        (2, 0, 5, 2, 0),
+        (2, 0, 1, 1, 0),
+        (2, 0, 0, 0, 2),
+    ],
 )
-def test_gaps_are_mended_while_a_round_and_fuel_are_left(
-    rounds: int, fuel: int, added: int, unmended: int
+def test_gaps_are_mended_while_fuel_and_a_round_or_a_wind_for_one_are_left(
+    rounds: int, winds: int, fuel: int, added: int, unmended: int
 ) -> None:
-    done = with_atoms(running("A1", max_atoms=fuel, max_verifications=rounds), A1=DONE)
+    limits = {"max_atoms": fuel, "max_verifications": rounds, "max_winds": winds}
+    done = with_atoms(running("A1", **limits), A1=DONE)
     judged = after(done, SessionStarted(atom=ROOT, role=Role.VERIFIER))
     gaps = (Gap(item="one", evidence="e"), Gap(item="two", evidence="e"))
     plan = after(judged, VerificationEnded(atom=ROOT, nonce=1, passed=False, gaps=gaps))

@@ -7,10 +7,10 @@ import pytest
 from dwindle.kernel.errors import IllegalEvent, KernelError, NotDwindling
 from dwindle.kernel.events import Event, RunStarted, Settled, Waited
 from dwindle.kernel.measure import Measure
-from dwindle.kernel.problem import Problem
+from dwindle.kernel.model import Problem
 from dwindle.kernel.transitions import assert_dwindled
 
-SAME = Measure(1, 1, 1, 1, 1, 1, 1, 1, 1, 1)
+SAME = Measure(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)
 LESS = SAME._replace(undecided=0)
 ENDED = SAME._replace(running=0)
 

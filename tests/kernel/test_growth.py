@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.kernel.telling import after, redirect, running, started, with_atoms, with_groups
+from tests.kernel.story import after, redirect, running, started, with_atoms, with_groups
 
 from dwindle.kernel.events import (
     AddAtom,
@@ -29,10 +29,10 @@ from dwindle.kernel.model import (
     CheckType,
     GroupId,
     OrGroup,
+    Problem,
     TrailEntry,
     TrailType,
 )
-from dwindle.kernel.problem import Problem
 
 NEW = NewAtom(description="new")
 A1, A2, A3, A4 = (AtomId(n) for n in ("A1", "A2", "A3", "A4"))

@@ -12,16 +12,17 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.model.invariants import violations
+from tests.model.small_plans import plan_from, small_plans
+from tests.model.world import MAY_BE_REFUSED, Suite, moves
 
 from dwindle.kernel.actions import Probe, Work
 from dwindle.kernel.decide import decide
 from dwindle.kernel.errors import IllegalEvent
+from dwindle.kernel.explain import waiting as waiting_of
 from dwindle.kernel.graph import view
 from dwindle.kernel.model import Dispatch, Plan, Status
 from dwindle.kernel.transitions import apply
-from dwindle.testing.invariants import violations
-from dwindle.testing.small_plans import plan_from, small_plans
-from dwindle.testing.world import MAY_BE_REFUSED, Suite, moves
 
 EVERYTHING = (
     "infeasible",
@@ -60,6 +61,10 @@ SUITES = (
     GENEROUS,
     replace(GENEROUS, name="in waves", dispatch=Dispatch.WAVE, stalls=3),
     replace(GENEROUS, name="checked early", happens=(*EVERYTHING, "early"), iterations=6),
+    replace(GENEROUS, name="second winds", happens=EVERYTHING, winds=2, rounds=2, redirects=1),
+    replace(
+        GENEROUS, name="winds alone", happens=EVERYTHING, winds=3, fuel=0, forgiven=0, redirects=0
+    ),
     replace(GENEROUS, name="poor", fuel=0, forgiven=0, rounds=1, attempts=1, width=3, redirects=1),
     Suite(name="agents alone", happens=EVERYTHING[:6], fuel=3, probes=1, backjumps=3, width=2),
 )
@@ -124,8 +129,8 @@ def assert_everything_is_explained(plan: Plan) -> None:
         for name, atom in plan.atoms.items()
         if atom.status is not Status.RESOLVED and name not in seen.buried and name not in begun
     ]
-    assert list(decision.waiting) == idle
-    assert all(decision.waiting.values())
+    assert list(waiting_of(decision)) == idle
+    assert all(waiting_of(decision).values())
 
 
 @pytest.mark.parametrize("text", DRAWN)

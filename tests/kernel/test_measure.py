@@ -9,20 +9,33 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.kernel.telling import after, running, started, with_atoms, with_groups
+from tests.kernel.story import after, running, started, with_atoms, with_groups
 
-from dwindle.kernel.events import AttemptFailed
+from dwindle.kernel.events import AttemptFailed, WindBegan
 from dwindle.kernel.measure import (
     Measure,
     combinations_tried,
     fuel,
     gauge,
+    largest_luby,
+    luby,
     measure,
     rounds_left,
     session_bound,
     spare_fuel,
+    winds_left,
 )
-from dwindle.kernel.model import AtomId, Dispatch, Plan, PlanKind, RunStatus, Spent, Status
+from dwindle.kernel.model import (
+    AtomId,
+    Dispatch,
+    Plan,
+    PlanKind,
+    RunStatus,
+    Spent,
+    Status,
+    TrailEntry,
+    TrailType,
+)
 
 A1, A2 = AtomId("A1"), AtomId("A2")
 DONE = {"status": Status.RESOLVED, "attempts": 1}
@@ -34,17 +47,27 @@ SMALL = {
     "max_redirects": 1,
     "max_forgiven": 3,
     "max_backjumps": 1,
+    "max_winds": 0,
 }
 
 
 def test_every_part_of_the_measure_counts_what_it_says() -> None:
     plan = replace(
         running("A1[A2 A3] A4<-G1 G1{A5|A6|A7?}"),
-        spent=Spent(created=8, redirects=1, forgiven=2, verifications=1, backjumps=1, sessions=99),
+        spent=Spent(
+            created=8,
+            redirects=1,
+            forgiven=2,
+            winds=4,
+            verifications=1,
+            backjumps=1,
+            sessions=99,
+        ),
     )
     assert measure(plan) == Measure(
         redirects=19,
         forgiven=48,
+        winds=11,
         rounds=2,
         fuel=3,
         backjumps=2,
@@ -54,7 +77,7 @@ def test_every_part_of_the_measure_counts_what_it_says() -> None:
         in_flight=0,
         running=1,
     )
-    assert (fuel(plan), spare_fuel(plan), rounds_left(plan)) == (3, 2, 2)
+    assert (fuel(plan), spare_fuel(plan), rounds_left(plan), winds_left(plan)) == (3, 2, 2, 11)
 
 
 def test_what_is_resolved_or_buried_counts_no_more() -> None:
@@ -62,12 +85,12 @@ def test_what_is_resolved_or_buried_counts_no_more() -> None:
         with_atoms(running("A3 G1{A1[A4 A5]|A2}"), A3=DONE), G1={"failed": (A1,), "selected": A2}
     )
     now = measure(replace(plan, control=replace(plan.control, status=RunStatus.STOPPED)))
-    assert now == Measure(20, 50, 3, 5, 3, 1, 2, 1 + 1 + 1, 0, 0)
+    assert now == Measure(20, 50, 15, 3, 5, 3, 1, 2, 1 + 1 + 1, 0, 0)
 
 
 def test_sessions_in_flight_are_charged_and_counted() -> None:
     busy = after(running("A1 A2"), started("A1"), started("A2"))
-    assert measure(busy) == Measure(20, 50, 3, 5, 3, 0, 6, 3, 2, 1)
+    assert measure(busy) == Measure(20, 50, 15, 3, 5, 3, 0, 6, 3, 2, 1)
 
 
 def test_the_gauge_is_a_weighted_sum() -> None:
@@ -100,6 +123,30 @@ def test_an_atom_with_more_attempts_of_its_own_makes_every_weight_bigger() -> No
     backjump = 3 * 12 + 1
     redirect = 14 * 3 + backjump + 2 * 2 + 2 * 3 + 3
     assert gauge(plan) == redirect + 2 * 3 + 2 * 2 + 13 * 2 + backjump + 2 * 5 + 2 + 1
+
+
+def test_winds_weigh_what_they_refill() -> None:
+    """The third of three winds doubles the attempts, so that an atom weighs 2 x (4 + 1) = 10."""
+    plan = running("A1", **{**SMALL, "max_winds": 3})
+    backjump = 3 * 12 + 1
+    refilled = backjump * 1 + 2 * 2
+    wind = 3 * 13 + refilled + 2
+    redirect = 14 * 3 + refilled + wind * 3 + 2 * 3 + 3
+    assert gauge(plan) == (
+        redirect + 2 * 3 + wind * 3 + 2 * 2 + 13 * 2 + backjump + 0 + 2 * 3 + 2 + 0 + 1
+    )
+    later = replace(plan, spent=replace(plan.spent, winds=2))
+    assert gauge(later) == gauge(plan) - 2 * wind
+    lucky = with_atoms(plan, A1={"allowed": 9})
+    assert gauge(lucky) == gauge(with_atoms(running("A1", **SMALL), A1={"max_attempts": 9})) + (
+        3 * gauge_of_a_wind(most=9) + 3 * gauge_of_a_wind(most=9)
+    )
+
+
+def gauge_of_a_wind(most: int) -> int:
+    """In a plan of three atoms at most, with one backjump and two rounds."""
+    atom = 2 * (most + 1)
+    return 3 * (atom + 3) + 3 * (atom + 2) + 1 + 2 * 2 + 2
 
 
 @pytest.mark.parametrize(
@@ -149,6 +196,26 @@ def test_an_atom_with_more_attempts_of_its_own_makes_every_weight_bigger() -> No
             ),
             (2 + 3) + 2 + 3,
         ),
+        # a wind brings attempts and the probe, both rounds, and a backjump that refills nothing
+        (running("A1", **{**SMALL, "max_atoms": 0, "max_winds": 1}), 3 + 2 + 3 + (3 + 2 + 0)),
+        # two winds, with backjumps that may bury one of two atoms of two attempts
+        (
+            running("A1 A2", **{**SMALL, "max_atoms": 0, "max_winds": 2}),
+            6 + 2 + 3 + 2 * (2 * 3 + 2 + 2),
+        ),
+        # the third wind doubles the attempts of all that there may be, and so of all winds
+        (
+            running("A1 A2", **{**SMALL, "max_atoms": 0, "max_winds": 3}),
+            6 + 2 + 3 + 3 * (2 * 5 + 2 + 4),
+        ),
+        # one is used up
+        (
+            replace(
+                running("A1", **{**SMALL, "max_atoms": 0, "max_winds": 2}),
+                spent=Spent(created=1, winds=1),
+            ),
+            3 + 2 + 3 + (3 + 2 + 0),
+        ),
     ],
 )
 def test_the_bound_by_what_is_left(plan: Plan, bound: int) -> None:
@@ -157,7 +224,7 @@ def test_the_bound_by_what_is_left(plan: Plan, bound: int) -> None:
 
 def test_the_bound_by_iterations() -> None:
     """Two batches of two, three rounds, and what the pool may give back."""
-    few = {"max_iterations": 2, "max_parallel_agents": 2, "max_forgiven": 1}
+    few = {"max_iterations": 2, "max_parallel_agents": 2, "max_forgiven": 1, "max_winds": 0}
     wave = running("A1 A2 A3", **few)
     assert session_bound(wave) == 2 * 2 + 3 + 1
     begun = after(wave, started("A1"))
@@ -174,8 +241,44 @@ def test_the_bound_by_iterations() -> None:
     assert session_bound(two) == 1 * 2 + 3 + 1
 
 
+def test_winds_bring_rounds_and_no_iterations() -> None:
+    few = {"max_iterations": 2, "max_parallel_agents": 2, "max_forgiven": 1}
+    assert session_bound(running("A1 A2 A3", max_winds=2, **few)) == 2 * 2 + (3 + 2 * 3) + 1
+
+
+def test_a_wind_begins_and_the_bound_and_the_gauge_fall() -> None:
+    plan = after(
+        running("A1", **{**SMALL, "max_atoms": 0, "max_probes": 0, "max_winds": 2}),
+        *(started("A1"), AttemptFailed(atom=A1, nonce=1, reason="r")),
+        *(started("A1"), AttemptFailed(atom=A1, nonce=3, reason="r")),
+    )
+    begun = after(plan, WindBegan(reason="r"))
+    assert measure(plan) == Measure(1, 3, 2, 2, 0, 1, 0, 0, 2, 0, 1)
+    assert measure(begun) == Measure(1, 3, 1, 2, 0, 1, 0, 2, 2, 0, 1)
+    wind = 2 + 2 + 0
+    assert session_bound(plan) == 0 + 2 + 3 + 2 * wind
+    assert session_bound(begun) == 2 + 2 + 3 + 1 * wind
+    assert gauge(plan) - gauge(begun) == (1 * (4 + 3) + (4 + 2) + 1 + 2 * 2 + 2) - 2 * 2
+
+
+def test_luby_numbers_are_those_of_the_recipe() -> None:
+    """Each block is the one before it twice, and then a number twice as large."""
+    block = [1]
+    while len(block) < 500:
+        block = [*block, *block, 2 * block[-1]]
+    assert block[:15] == [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]
+    assert [luby(number) for number in range(1, len(block) + 1)] == block
+
+
+def test_the_largest_of_the_first_luby_numbers() -> None:
+    most = [max((luby(number) for number in range(1, n + 1)), default=1) for n in range(300)]
+    assert [largest_luby(n) for n in range(300)] == most
+
+
 def test_combinations_are_counted_by_failed_choices() -> None:
     plan = running("G1{A1|A2} G2{A3|A4|A5}")
     assert combinations_tried(plan) == 1
     assert combinations_tried(with_groups(plan, G1={"failed": (A1,)})) == 2
     assert combinations_tried(with_groups(plan, G1={"failed": (A1, A2)})) == 2
+    tried = TrailEntry(type=TrailType.FAILURE, atom="A4", attempt=1, reason="red", timestamp="t")
+    assert combinations_tried(replace(plan, trail=(tried, tried))) == 2  # taken back by a wind

@@ -7,18 +7,19 @@ import subprocess
 import sys
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from tests.kernel.test_planted_rules import plant
+from tests.model import model_check
+from tests.model.small_plans import drawn, forests, plan_from, small_plans
+from tests.model.suites import SUITES
+from tests.model.world import Suite
 
 from dwindle.kernel import sessions
 from dwindle.kernel.events import AttemptFailed
 from dwindle.kernel.graph import with_atom
 from dwindle.kernel.model import Limits, Plan
-from dwindle.testing import model_check
-from dwindle.testing.small_plans import drawn, forests, plan_from, small_plans
-from dwindle.testing.suites import SUITES
-from dwindle.testing.world import Suite
 
 _fail = sessions.attempt_failed
 
@@ -29,10 +30,15 @@ def failing_is_free(plan: Plan, event: AttemptFailed) -> Plan:
     return with_atom(after, replace(atom, attempts=atom.attempts - 1))
 
 
-def test_all_plans_of_up_to_three_atoms_keep_the_laws() -> None:
+@pytest.mark.parametrize(
+    ("atoms", "least_graphs", "least_states"),
+    [(2, 200, 80_000), pytest.param(3, 1_000, 500_000, marks=pytest.mark.slow)],
+)
+def test_all_small_plans_keep_the_laws(atoms: int, least_graphs: int, least_states: int) -> None:
     """In a process of its own, as a person would run it (and out of sight of coverage)."""
     ran = subprocess.run(
-        [sys.executable, "-m", "dwindle.testing.model_check", "--atoms", "3"],
+        [sys.executable, "-m", "tests.model.model_check", "--atoms", str(atoms)],
+        cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         timeout=600,
@@ -44,9 +50,19 @@ def test_all_plans_of_up_to_three_atoms_keep_the_laws() -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
     assert found is not None, ran.stdout
     graphs, states, transitions = map(int, found.groups())
-    assert graphs > 700
-    assert states > 150_000
+    assert graphs > least_graphs
+    assert states > least_states
     assert transitions > states
+
+
+AGAIN = [s for s in SUITES if s.name.startswith(("winds", "turns"))]
+
+
+@pytest.mark.parametrize("suite", AGAIN, ids=[s.name for s in AGAIN])
+def test_three_atoms_with_choices_keep_the_laws_when_they_are_tried_again(suite: Suite) -> None:
+    """The smallest plans in which a wind has something to lose: a choice, and a third atom."""
+    for plan in model_check.plans_of(replace(suite, only_groups=True), 3):
+        assert model_check.check_plan(plan, suite).violation is None
 
 
 def test_a_violation_ends_it_with_the_shortest_trace(
@@ -84,6 +100,7 @@ def test_suites_cover_what_they_promise() -> None:
     assert values("probes") == [0, 1]
     assert values("rounds") == [1, 2]
     assert values("fuel") == [0, 1, 2]
+    assert values("winds") == [0, 1, 2]
     assert [False, True] == values("speculative") == values("unwritten")
     assert len(values("dispatch")) == 2
     assert 1 in values("redirects")

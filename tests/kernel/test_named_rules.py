@@ -6,7 +6,8 @@ in `test_planted_rules.py`.
 
 from __future__ import annotations
 
-from tests.kernel.telling import after, running, started, with_atoms
+from tests.kernel.story import after, running, started, with_atoms
+from tests.model.small_plans import drawn
 
 from dwindle.kernel.decide import decide
 from dwindle.kernel.events import (
@@ -27,15 +28,14 @@ from dwindle.kernel.model import (
     Binding,
     GroupId,
     Plan,
+    Problem,
     Role,
     RunStatus,
     Status,
     StopCode,
 )
-from dwindle.kernel.problem import Problem
 from dwindle.kernel.problems import validate
 from dwindle.kernel.transitions import apply
-from dwindle.testing.small_plans import drawn
 
 A1, A2, A3 = AtomId("A1"), AtomId("A2"), AtomId("A3")
 VERIFIER = SessionStarted(atom=ROOT, role=Role.VERIFIER)
@@ -72,18 +72,18 @@ def test_h17_a_plan_that_is_one_group_can_be_mended_and_completed() -> None:
     plan = after(
         plan,
         started("A3"),
-        AtomResolved(atom=A3, nonce=5, summary="mended"),
+        AtomResolved(atom=A3, nonce=5, summary="fixed"),
         VERIFIER,
         VerificationEnded(nonce=7, passed=True),
         RunEnded(code=StopCode.COMPLETED, reason="every check of the base case passed"),
     )
     assert plan.control.status is RunStatus.COMPLETED
-    assert plan.bindings == {A1: Binding(summary="one way"), A3: Binding(summary="mended")}
+    assert plan.bindings == {A1: Binding(summary="one way"), A3: Binding(summary="fixed")}
 
 
 def test_n15_the_number_of_combinations_is_given_and_not_called_all() -> None:
     """A3 was built upon two groups of two: of four combinations three are tried, in this order."""
-    plan = running("A5<-G1,G2 G1{A1|A2} G2{A3|A4}", max_attempts=1, max_probes=0)
+    plan = running("A5<-G1,G2 G1{A1|A2} G2{A3|A4}", max_attempts=1, max_probes=0, max_winds=0)
     tried = []
     while (stop := decide(plan).stop) is None:
         plan = next_step(plan)
@@ -92,7 +92,8 @@ def test_n15_the_number_of_combinations_is_given_and_not_called_all() -> None:
     assert tried == [["A1", "A3"], ["A1", "A4"], ["A2", "A4"]]
     assert stop.code is StopCode.ATOM_EXHAUSTED
     assert stop.reason == (
-        "A5 has nothing left to try (last: they do not fit); 3 combinations of choices tried"
+        "A5 has nothing left to try (last: they do not fit); "
+        "at least 3 combinations of choices tried"
     )
 
 
@@ -120,7 +121,7 @@ def next_step(plan: Plan) -> Plan:
 
 def test_n16_numbers_and_nonces_never_repeat() -> None:
     """Attempts are given back and refilled; the session counter and the journal number are not."""
-    plan = running("A3<-G1 G1{A1|A2}", max_attempts=1, max_probes=0)
+    plan = running("A3<-G1 G1{A1|A2}", max_attempts=1, max_probes=0, max_winds=0)
     seen = []
     story: tuple[tuple[str, type[Event]], ...] = (
         ("A1", SessionInterrupted),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.kernel.telling import after, running, started, with_atoms
+from tests.kernel.story import after, running, started, with_atoms
 
 from dwindle.kernel.actions import Decision, Work
 from dwindle.kernel.decide import decide
@@ -53,7 +53,7 @@ def test_refilling_goes_on_into_the_next_iteration_if_there_is_one() -> None:
 
 
 def test_an_iteration_has_all_its_slots_also_after_a_wider_one() -> None:
-    """Somebody lowered the width after three starts; one iteration is left."""
+    """A user lowered the width after three starts; one iteration is left."""
     plan = replace(
         running(FOUR, max_parallel_agents=2, max_iterations=1, **REFILL), pace=Pace(started=3)
     )
@@ -67,7 +67,7 @@ def test_a_verification_is_no_part_of_the_crew() -> None:
     assert judged.pace == Pace(advanced=True)
 
 
-def test_with_nobody_at_work_a_wave_may_begin() -> None:
+def test_without_sessions_a_wave_may_begin() -> None:
     idle = replace(running("A1"), pace=Pace(filling=False))
     assert may_start(idle)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.kernel.telling import running, with_atoms, with_groups
+from tests.kernel.story import running, with_atoms, with_groups
 
 from dwindle.kernel.model import (
     Atom,
@@ -21,12 +21,12 @@ from dwindle.kernel.model import (
     OrGroup,
     Plan,
     PlanKind,
+    Problem,
     Role,
     Session,
     Spent,
     Status,
 )
-from dwindle.kernel.problem import Problem
 from dwindle.kernel.problems import COUNTED_LIMITS, MAY_BE_ZERO, validate
 
 A1, A2 = AtomId("A1"), AtomId("A2")

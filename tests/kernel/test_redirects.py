@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.kernel.telling import after, redirect, refusal, running, started, with_atoms, with_groups
+from tests.kernel.story import after, redirect, refusal, running, started, with_atoms, with_groups
 
 from dwindle.kernel.events import (
     AddAtom,
@@ -112,7 +112,7 @@ def test_sessions_that_it_cuts_short_are_given_back() -> None:
     assert [(a.status, a.attempts, a.probes) for a in plan.atoms.values()] == [
         ("pending", 0, 0),
         ("pending", 0, 0),
-        ("pending", 1, 0),  # an orphan: nobody knows what became of it
+        ("pending", 1, 0),  # an orphan: its outcome is not known
     ]
 
 

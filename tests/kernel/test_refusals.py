@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.kernel.telling import (
+from tests.kernel.story import (
     after,
     redirect,
     refusal,

@@ -6,19 +6,27 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.kernel.telling import after, redirect, refusal, running, started, with_atoms, with_groups
+from tests.kernel.story import after, redirect, refusal, running, started, with_atoms, with_groups
 from tests.kernel.test_planted_rules import plant
+from tests.model.model_check import check_plan
+from tests.model.rewrites import rewritten, with_atom, with_group
+from tests.model.small_plans import drawn, plan_from
+from tests.model.world import Suite
 
 from dwindle.kernel import rewriting
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import RewriteGraph
-from dwindle.kernel.model import Atom, AtomId, Decomposition, GroupId, OrGroup, Plan, Status
-from dwindle.kernel.problem import Problem
+from dwindle.kernel.model import (
+    Atom,
+    AtomId,
+    Decomposition,
+    GroupId,
+    OrGroup,
+    Plan,
+    Problem,
+    Status,
+)
 from dwindle.kernel.transitions import apply
-from dwindle.testing.model_check import check_plan
-from dwindle.testing.rewrites import rewritten, with_atom, with_group
-from dwindle.testing.small_plans import drawn, plan_from
-from dwindle.testing.world import Suite
 
 DONE = {"status": Status.RESOLVED, "attempts": 1}
 A1, A2, A3, A9 = (AtomId(name) for name in ("A1", "A2", "A3", "A9"))
@@ -218,7 +226,7 @@ def unpaid(plan: Plan, edit: RewriteGraph) -> Plan:
         (rewriting._out_of_order, lambda _plan: (), "resolved before its children"),
         (rewriting._drawn, unpaid, "an atom came for nothing"),
     ],
-    ids=["only what is set back is done again", "nobody looks at children", "new atoms are free"],
+    ids=["only what is set back is done again", "children are not looked at", "new atoms are free"],
 )
 def test_the_laws_catch_a_rule_that_only_looks_right(
     monkeypatch: pytest.MonkeyPatch, original: Any, naive: Any, caught: str

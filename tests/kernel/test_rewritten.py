@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.kernel.telling import after, redirect, refusal, running, with_atoms, with_groups
+from tests.kernel.story import after, redirect, refusal, running, with_atoms, with_groups
 from tests.kernel.test_rewriting import problems
+from tests.model.rewrites import rewritten, with_atom
 
 from dwindle.kernel.events import RewriteGraph
 from dwindle.kernel.model import (
@@ -17,11 +18,10 @@ from dwindle.kernel.model import (
     GroupId,
     OrGroup,
     Plan,
+    Problem,
     Status,
 )
-from dwindle.kernel.problem import Problem
 from dwindle.kernel.rewriting import first_change, taken_choices, with_rewritten
-from dwindle.testing.rewrites import rewritten, with_atom
 
 DONE = {"status": Status.RESOLVED, "attempts": 1}
 A1, A2, A3, A4, A5, A7, A8, A9 = (AtomId(f"A{n}") for n in (1, 2, 3, 4, 5, 7, 8, 9))
@@ -54,7 +54,7 @@ def test_a_person_may_say_that_something_has_to_be_done_again() -> None:
     assert resolved(changed) == ["A3"]
 
 
-def test_nobody_sets_a_parent_to_in_progress() -> None:
+def test_an_edit_cannot_set_a_parent_to_in_progress() -> None:
     plan = running("A1[A2]")
     event = redirect(says(plan, A1, status=Status.IN_PROGRESS))
     assert refusal(plan, event) == "Redirected: it would change nothing"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.kernel.telling import after, refusal, running, started, with_atoms
+from tests.kernel.story import after, refusal, running, started, with_atoms
 from tests.kernel.test_tree_edits import Shape, edit, failed, nodes, tree
 
 from dwindle.kernel.events import (
@@ -21,13 +21,13 @@ from dwindle.kernel.model import (
     Binding,
     Pace,
     Plan,
+    Problem,
     Role,
     Session,
     Status,
+    TreeEdit,
     Verification,
 )
-from dwindle.kernel.problem import Problem
-from dwindle.kernel.tree import TreeEdit
 from dwindle.kernel.tree_edits import TREE_ROOT, edit_problems, edited
 
 A1, A2 = AtomId("A1"), AtomId("A2")
@@ -68,12 +68,12 @@ def test_alternatives_may_stand_as_deep_as_the_atom_does() -> None:
     assert [d.children for d in plan.decompositions] == [("A2", "A3")]
 
 
-def test_nobody_looks_early_when_nothing_is_open() -> None:
+def test_there_is_no_early_look_when_nothing_is_open() -> None:
     plan = replace(
         with_atoms(running("A1", early_verify=True), A1=DONE), pace=Pace(branch_changed=True)
     )
     assert refusal(plan, EarlyChecked(passed=True)) == (
-        "EarlyChecked: nobody asked for an early look at the base case"
+        "EarlyChecked: an early look at the base case was not asked for"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.kernel.telling import running
+from tests.kernel.story import running
 
 from dwindle.kernel.model import ROOT
 from dwindle.kernel.shape import Shape, chain, shape_of, subtree

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.kernel.telling import running, with_atoms, with_groups
+from tests.kernel.story import running, with_atoms, with_groups
 
 from dwindle.kernel.model import (
     ROOT,
@@ -18,10 +18,10 @@ from dwindle.kernel.model import (
     GroupId,
     OrGroup,
     Plan,
+    Problem,
     Role,
     Session,
 )
-from dwindle.kernel.problem import Problem
 from dwindle.kernel.structure import is_valid_id, structure_problems
 
 ID_HINT = "letters, digits, _ . - (64 at most), no '..', not ending in .lock"

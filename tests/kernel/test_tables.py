@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kernel.telling import after, refusal, running, started
+from tests.kernel.story import after, refusal, running, started
 
 from dwindle.kernel.events import AtomResolved, ProbeEnded, Waited
 from dwindle.kernel.model import AtomId, Control, Role, RunStatus
@@ -45,13 +45,16 @@ def test_limits_that_are_counted_and_those_that_may_be_nothing() -> None:
         "max_redirects",
         "max_forgiven",
         "max_backjumps",
+        "max_winds",
         "max_wall_seconds",
         "max_tokens",
         "max_cost_usd",
         "session_timeout_seconds",
+        "fewer_tests",
     )
     assert (
-        *("max_depth", "max_probes", "max_redirects", "max_forgiven", "max_backjumps"),
+        *("max_depth", "max_probes", "max_redirects", "max_forgiven", "max_backjumps", "max_winds"),
+        "fewer_tests",
     ) == MAY_BE_ZERO
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.kernel.telling import refusal, started
+from tests.kernel.story import refusal, started
 
 from dwindle.kernel.actions import Probe, Stop, Work
 from dwindle.kernel.decide import decide
@@ -37,11 +37,12 @@ from dwindle.kernel.model import (
     Spent,
     Status,
     StopCode,
+    TreeAtom,
+    TreeEdit,
 )
 from dwindle.kernel.model import Control as RunControl
 from dwindle.kernel.shape import shape_of
 from dwindle.kernel.transitions import apply
-from dwindle.kernel.tree import TreeAtom, TreeEdit
 
 ROOT, A, B, C = AtomId("root"), AtomId("a"), AtomId("b"), AtomId("c")
 LIMITS = Limits(
@@ -54,6 +55,7 @@ LIMITS = Limits(
     max_verifications=0,
     max_redirects=0,
     max_backjumps=0,
+    max_winds=0,
     max_forgiven=5,
 )
 
@@ -274,9 +276,9 @@ def test_a_refused_edit_is_repaired_before_anything_else() -> None:
     assert plan.atoms[A].attempts == 1
     why = "the last edit of the tree was refused; it is repaired first"
     assert decide(plan).actions == (Probe(atom=ROOT, plan=True, because=why),)
-    mended = planned(plan, "root", {"a": {}, "b": {}, "c": {}}, Role.PROBE)
-    assert (mended.refused_edits, mended.atoms[ROOT].probes) == (0, 1)
-    assert next_step(mended) == (Work, "a")
+    fixed = planned(plan, "root", {"a": {}, "b": {}, "c": {}}, Role.PROBE)
+    assert (fixed.refused_edits, fixed.atoms[ROOT].probes) == (0, 1)
+    assert next_step(fixed) == (Work, "a")
 
 
 def test_there_are_two_repairs_in_a_row_at_most() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.kernel.telling import after, refusal, running, started
+from tests.kernel.story import after, refusal, running, started, with_atoms
 
 from dwindle.kernel.actions import Decision, Probe, Stop, Work
 from dwindle.kernel.decide import decide
 from dwindle.kernel.events import AtomResolved, AttemptFailed, Decomposed, NewAtom, RunEnded
+from dwindle.kernel.explain import waiting as waiting_of
 from dwindle.kernel.measure import measure
 from dwindle.kernel.model import (
     AtomId,
@@ -32,6 +33,7 @@ def tree(text: str, **limits: int) -> Plan:
         "max_verifications": 0,
         "max_redirects": 0,
         "max_backjumps": 0,
+        "max_winds": 0,
         "max_probes": 3,
         **limits,
     }
@@ -46,7 +48,7 @@ def test_the_leftmost_open_leaf_is_next() -> None:
     assert decide(plan) == Decision(
         plan=plan, actions=(Work(atom=A2, because="A2 is the leftmost open leaf; attempt 1"),)
     )
-    assert decide(plan).waiting == {
+    assert waiting_of(decide(plan)) == {
         "A1": "it is done when A2, A3 are",
         "A3": "it is ready and waits for a free slot, or for atoms that touch the same files",
     }
@@ -98,11 +100,12 @@ def test_an_exhausted_leaf_is_planned_anew() -> None:
 
 
 def test_trees_do_not_stall() -> None:
-    stalled = replace(running("A1"), control=Control(status=RunStatus.RUNNING, stall_count=9))
+    tired = with_atoms(running("A1", max_winds=0, max_stall_count=2), A1={"attempts": 2})
+    stalled = replace(tired, control=Control(status=RunStatus.RUNNING, stall_count=9))
     assert decide(stalled).stop == Stop(
         code=StopCode.STALLED, reason="generations in a row that got nowhere: 9 (max_stall_count)"
     )
-    work = Work(atom=AtomId("A1"), because="A1 is the leftmost open leaf; attempt 1")
+    work = Work(atom=AtomId("A1"), because="A1 is the leftmost open leaf; attempt 3")
     grown = replace(stalled, kind=PlanKind.TREE)
     assert decide(grown) == Decision(plan=grown, actions=(work,))
 

@@ -6,7 +6,7 @@ from dataclasses import astuple, replace
 from enum import StrEnum
 
 import pytest
-from tests.kernel.telling import running
+from tests.kernel.story import running
 
 from dwindle.kernel.actions import Decision, Probe, Verify
 from dwindle.kernel.base_case import Verdict
@@ -21,9 +21,9 @@ from dwindle.kernel.events import (
     VerificationEnded,
     Waited,
 )
-from dwindle.kernel.exit_codes import EXIT_CODES
 from dwindle.kernel.graph import view
 from dwindle.kernel.model import (
+    EXIT_CODES,
     ROOT,
     Answer,
     Atom,
@@ -37,6 +37,7 @@ from dwindle.kernel.model import (
     OrGroup,
     Pace,
     PlanKind,
+    Problem,
     Question,
     Role,
     RunStatus,
@@ -46,7 +47,6 @@ from dwindle.kernel.model import (
     TrailType,
     Verification,
 )
-from dwindle.kernel.problem import Problem
 
 WORDS: dict[type[StrEnum], str] = {
     Status: "pending in_progress resolved",
@@ -55,7 +55,7 @@ WORDS: dict[type[StrEnum], str] = {
     Dispatch: "wave refill",
     Role: "worker probe verifier",
     CheckType: "command file not_command not_file assertion quality",
-    TrailType: "choice backtrack failure user_correction",
+    TrailType: "choice backtrack failure user_correction wind",
     CorrectionType: "objective_change dag_adjustment constraint_change bindings_override",
     Answer: "open yes no",
     Verdict: "passed failed could_not_run not_judged",
@@ -112,6 +112,7 @@ def test_the_default_limits() -> None:
         max_redirects=20,
         max_forgiven=50,
         max_backjumps=3,
+        max_winds=15,
         max_wall_seconds=86400,
         max_tokens=None,
         max_cost_usd=None,
@@ -125,8 +126,8 @@ def test_the_default_limits() -> None:
 A1 = AtomId("A1")
 
 
-def test_what_nobody_says_of_a_run_is_nothing() -> None:
-    assert astuple(Spent()) == (0, 0, 0, 0, 0, 0, 0.0, 0, 0.0)
+def test_what_is_not_said_of_a_run_is_nothing() -> None:
+    assert astuple(Spent()) == (0, 0, 0, 0, 0, 0, 0, 0.0, 0, 0.0)
     assert astuple(Control()) == (
         *("pending", 0, 0, -1, False, None, False),
         *(None, 0, None, None),
@@ -136,30 +137,32 @@ def test_what_nobody_says_of_a_run_is_nothing() -> None:
     assert astuple(Question(item="q")) == ("q", "open", "")
 
 
-def test_what_nobody_says_of_an_atom_is_nothing() -> None:
+def test_what_is_not_said_of_an_atom_is_nothing() -> None:
     assert astuple(Atom(id=A1, description="d")) == (
         *("A1", "d", "pending", (), None, None),
-        *(0, None, False, 0, ()),
+        *(0, None, None, None, False, 0, ()),
     )
     assert astuple(OrGroup(id=GroupId("G1"), choices=(A1,), selected=A1)) == (
         *("G1", ("A1",), "A1", (), False),
     )
 
 
-def test_what_nobody_says_of_news_is_nothing() -> None:
+def test_what_is_not_said_of_news_is_nothing() -> None:
     unused = (0, 0.0, 0, 0, 0, False)
     assert astuple(Usage()) == unused
     assert astuple(RunStarted()) == ("", 0.0, None, None, False)
     assert astuple(RedirectRequested()) == ("", 0.0, True)
-    assert astuple(Waited()) == ("", 0.0, "", None, 0.0)
-    ended = ("", 0.0, "A1", 1, None, unused, unused)
+    assert astuple(Waited()) == ("", 0.0, "", None, 0.0, "")
+    ended = ("", 0.0, "A1", 1, None, unused, unused, "")
     assert astuple(ProbeEnded(atom=A1, nonce=1)) == (*ended, "")
-    assert astuple(AttemptFailed(atom=A1, nonce=1, reason="r")) == (*ended, "r", None, False)
+    assert astuple(AttemptFailed(atom=A1, nonce=1, reason="r")) == (
+        *(*ended, "r", None, False, (), ()),
+    )
     assert VerificationEnded(nonce=1, passed=True).atom == ROOT == ""
     assert Confirmed(item="i", answer=Answer.YES).words == ""
 
 
-def test_what_nobody_says_of_an_answer_is_nothing() -> None:
+def test_what_is_not_said_of_an_answer_is_nothing() -> None:
     assert astuple(Problem(where=(), what="w")) == ((), "w", "", None, False, False)
     assert Probe(atom=A1, because="b").plan is False
     assert Verify(because="b").after_seconds == 0
@@ -171,7 +174,7 @@ def test_what_is_worked_out_is_no_part_of_a_plan() -> None:
     view(plan)
     assert "cache" not in repr(plan)
     assert plan == replace(plan)
-    for name in ("view_cache", "shape_cache"):
+    for name in ("view_cache", "shape_cache", "failures_cache"):
         with pytest.raises(ValueError, match=f"field {name} is declared with"):
             replace(plan, **{name: None})  # type: ignore[arg-type]
         assert getattr(replace(plan), name) is None

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.adapters.containment.survivors import new_token, put_down, survivors_after
+from tests.adapters.sandbox.survivors import new_token, put_down, survivors_after
 from tests.loop.story import PATIENCE, Ending, Story
 from tests.loop.test_killed_runner import (
     a_plan_of_everything,
@@ -138,7 +138,7 @@ def night(kills: int, seed: int = 1, say: Callable[[Swept], None] = lambda _: No
             total.add(part)
             say(total)
             for violation in part.violations:
-                print(violation, file=sys.stderr, flush=True)  # noqa: T201 - nobody waits for it
+                print(violation, file=sys.stderr, flush=True)  # noqa: T201 - progress of a long run
             seed += 1
     return total
 

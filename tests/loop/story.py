@@ -22,11 +22,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from tests.adapters.workspaces.places import files_at, files_in
+from tests.adapters.git.places import files_at, files_in
 from tests.surfaces.command import GRAPH_FILE, PLAIN, Ended, dwindle, git, write
 
+from dwindle.app.plans.load import load_graph
 from dwindle.kernel.model import Plan
-from dwindle.wiring import load_graph
 
 RUN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 BRANCH = f"runner/{RUN}"
@@ -113,7 +113,13 @@ class Story:
                 "deliverables": "files",
                 "definition_of_done": "the checks hold",
                 "base_case": {"checklist": []},
-                "constraints": {},
+                # Few of everything, so that a story is soon told; `align` would propose more.
+                "constraints": {
+                    "max_iterations": 20,
+                    "max_stall_count": 3,
+                    "max_attempts": 3,
+                    "max_winds": 0,
+                },
             },
             "atoms": [],
             "or_groups": {},
@@ -160,12 +166,21 @@ class Story:
         listed += [{"item": check.get("value", "judged"), "check": check} for check in checks]
         return self
 
+    def as_proposed(self) -> Self:
+        """With the limits that `align` proposes."""
+        self._draft["objective"]["constraints"].clear()
+        return self
+
     def limits(self, **limits: Any) -> Self:
         self._draft["objective"]["constraints"].update(limits)
         return self
 
     def protected(self, *paths: str) -> Self:
         self._draft["objective"]["protected_paths"] = list(paths)
+        return self
+
+    def work_paths(self, *paths: str) -> Self:
+        self._draft["objective"]["work_paths"] = list(paths)
         return self
 
     def having(self, files: Mapping[str, str]) -> Self:
@@ -230,7 +245,7 @@ class Story:
         return dwindle(self.folder, *words, **surroundings)
 
     def going(self, *words: str) -> subprocess.Popen[bytes]:
-        """A runner at work; whoever starts it ends it."""
+        """A runner at work; the caller ends it."""
         if self._before is None:
             self.aligned()
         coverage = {k: v for k, v in os.environ.items() if k.startswith("COVERAGE_")}
@@ -369,6 +384,8 @@ class Story:
             bindings={str(name): b.summary for name, b in plan.bindings.items()},
             trail=tuple(
                 f"{e.type} {e.atom or f'{e.or_group} -> {e.selected}'}: {e.reason}"
+                if e.type != "wind"
+                else f"wind: {e.reason}"
                 for e in plan.trail
             ),
             commits=tuple(commits),

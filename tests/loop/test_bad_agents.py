@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from tests.adapters.containment.survivors import new_token, put_down, survivors
+from tests.adapters.sandbox.survivors import new_token, put_down, survivors
 from tests.loop.story import RUN, Ending, Entry, Story, did, ran, slept, split
 from tests.surfaces.command import GRAPH_FILE
 
@@ -78,7 +78,10 @@ BAD: dict[str, tuple[Entry, str]] = {
     ),
     "claims success with no change": (
         claims(),
-        "success was reported, but there is nothing to show: no file changed, none is new",
+        (
+            "success was reported, but no file changed and none is new\n"
+            "The report said: all done, honestly"
+        ),
     ),
     "names artifacts that do not exist": (
         claims(ran("echo x > x.txt"), artifacts=["x.txt", "dist/app", "y.txt"]),
@@ -86,7 +89,7 @@ BAD: dict[str, tuple[Entry, str]] = {
     ),
     "names artifacts outside": (
         claims(ran("echo x > x.txt"), artifacts=["/etc/passwd"]),
-        malformed("artifacts has '/etc/passwd', which is not relative to the workspace"),
+        "reported artifacts outside of its tree: /etc/passwd",
     ),
     "reports for another atom": (
         claims(ran("echo x > x.txt"), atom="A2"),
@@ -106,11 +109,11 @@ BAD: dict[str, tuple[Entry, str]] = {
     ),
     "edits a pinned file": (
         claims(ran("echo true > check.sh")),
-        "touched what is protected: check.sh",
+        "changed protected files: check.sh",
     ),
     "deletes a pinned file": (
         claims(ran("rm check.sh")),
-        "touched what is protected: check.sh",
+        "changed protected files: check.sh",
     ),
 }
 
@@ -145,7 +148,7 @@ def assert_good_in_the_end(story: Story) -> str:
         '"done"',
         "{}",
         '{"success": true, "success": false, "summary": "x"}',
-        '{"success": true, "summary": "x", "surprise": 1}',
+        '{"success": true, "summary": "x", "sucess": 1}',
         '{"success": "yes", "summary": "x"}',
         '{"success": true, "summary": 3, "artifacts": {}}',
         '{"success": true, "summary": NaN}',
@@ -317,7 +320,7 @@ def test_the_link_to_the_repository_is_removed(tmp_path: Path) -> None:
 
 
 def test_the_link_to_the_repository_is_replaced(tmp_path: Path) -> None:
-    """By a repository of its own, with hooks and settings that would run if anybody used it."""
+    """By a repository of its own, with hooks and settings that would run if git used it."""
     line = (
         "rm .git && git init -q . && git config core.fsmonitor 'touch /tmp/pwned' && "
         "printf '#!/bin/sh\\necho pwned > pwned.txt' > .git/hooks/post-checkout && "
@@ -345,11 +348,11 @@ def test_what_fills_tmp_is_gone_afterwards(tmp_path: Path) -> None:
     story = one_bad_then_good(tmp_path, bad)
 
     reason = assert_good_in_the_end(story)
-    assert reason.startswith("success was reported, but there is nothing to show")
+    assert reason.startswith("success was reported, but no file changed and none is new")
 
 
 def test_special_files_in_the_tree(tmp_path: Path) -> None:
-    """A pipe where a file is expected, a link out of the tree, a folder nobody may enter."""
+    """A pipe where a file is expected, a link out of the tree, a folder without permissions."""
     line = "mkfifo pipe; ln -s / out; mkdir shut && chmod 000 shut; echo x > x.txt; exit 4"
     story = one_bad_then_good(tmp_path, {"do": [ran(line)]})
 

@@ -61,15 +61,17 @@ CHEATS = {
 
 
 @pytest.mark.parametrize("story", CHEATS)
-def test_whoever_steers_the_tests_has_failed_and_is_told_so(story: str, tmp_path: Path) -> None:
+def test_an_agent_that_steers_the_tests_has_failed_and_is_told_so(
+    story: str, tmp_path: Path
+) -> None:
     files, named = CHEATS[story]
     found = told(tmp_path, did(files), did({"app.py": RIGHT})).run()
 
     assert (found.code, found.commits, found.kept) == (0, ("A1",), ("A1/1",))
     (said,) = found.trail
     assert said == (
-        f"failure A1: touched what steers the tests: {named}; what tests need belongs into the "
-        "test files themselves"
+        f"failure A1: changed files that steer the tests: {named}; what tests need belongs into "
+        "the test files themselves"
     )
 
 
@@ -77,23 +79,53 @@ RECIPES = {
     "Makefile": f"include rules.mk\ncheck:\n\t{SUITE}\n",
     "rules.mk": "SHELLS = sh\n",
 }
+DEEPER = RECIPES | {
+    "Makefile": f"include rules.mk\n-include more/*.mk\ncheck: unit\nunit:\n\t{SUITE}\n",
+}
 BEHIND = {
     "the recipe": ({"Makefile": "check:\n\ttrue\n"}, "Makefile"),
     "a recipe that goes first": ({"GNUmakefile": "check:\n\ttrue\n"}, "GNUmakefile"),
     "what it includes": ({"rules.mk": "check:\n\ttrue\n"}, "rules.mk"),
     "a file of the target's name": ({"check": ""}, "check"),
     "a conftest behind it": ({"conftest.py": HIDES}, "conftest.py"),
+    "a file of the name of what it needs": ({"unit": ""}, "unit"),
+    "a folder of that name": ({"unit/a.txt": ""}, "unit/a.txt"),
+    "a makefile that make writes": ({"Makefile.sh": "check:\n\ttrue\n"}, "Makefile.sh"),
+    "a file that a pattern includes": ({"more/x.mk": "SHELL = true\n"}, "more/x.mk"),
+    "a package beside a module": ({"app/__init__.py": RIGHT}, "app/__init__.py"),
 }
 
 
 @pytest.mark.parametrize("story", BEHIND)
-def test_whoever_steers_a_recipe_has_failed_too(story: str, tmp_path: Path) -> None:
+def test_an_agent_that_steers_a_recipe_has_failed_too(story: str, tmp_path: Path) -> None:
     files, named = BEHIND[story]
-    told = Story(tmp_path).having(PROJECT | RECIPES).done_when("make check")
+    told = Story(tmp_path).having(PROJECT | DEEPER).done_when("make check")
     found = told.atom("A1", did(files), did({"app.py": RIGHT})).run()
 
     assert (found.code, found.commits, found.kept) == (0, ("A1",), ("A1/1",))
-    assert found.trail[0].startswith(f"failure A1: touched what steers the tests: {named}; ")
+    assert found.trail[0].startswith(f"failure A1: changed files that steer the tests: {named}; ")
+
+
+def test_what_an_honest_worker_writes_first_does_not_steer(tmp_path: Path) -> None:
+    """The recipe that the command needs, settings for pytest, a package in place of a module."""
+    project = {
+        "price.py": "def three():\n    return 3\n",
+        "tests/test_app.py": "import price\n\n\ndef test():\n    assert price.three() == 3\n",
+        "pyproject.toml": '[project]\nname = "app"\n',
+    }
+    work = did(
+        {
+            "Makefile": f"test:\n\t{SUITE}\n",
+            "src/price/__init__.py": project["price.py"],
+            "price/__init__.py": project["price.py"],
+            "pyproject.toml": project["pyproject.toml"]
+            + '[tool.pytest.ini_options]\npythonpath = ["src"]\n',
+        },
+        ran("rm price.py"),
+    )
+    found = Story(tmp_path).having(project).done_when(f"make test && {SUITE}")
+
+    assert found.atom("A1", work).run().code == 0
 
 
 def test_tests_behind_a_recipe_are_counted(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Fifty kills of the real command: nothing is lost, nothing is done twice, nobody is left over."""
+"""Fifty kills of the real command: nothing is lost or done twice, no process is left over."""
 
 from __future__ import annotations
 

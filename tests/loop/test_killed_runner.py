@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.adapters.containment.survivors import new_token, put_down, survivors, survivors_after
+from tests.adapters.sandbox.survivors import new_token, put_down, survivors, survivors_after
 from tests.loop.story import (
     PATIENCE,
     Ending,
@@ -68,7 +68,7 @@ def told(ending: Ending) -> Ending:
 
 
 def assert_only_ever_more(before: Plan, after: Plan) -> None:
-    """No counter is reset, and nobody's result is forgotten."""
+    """No counter is reset, and no result is forgotten."""
     spent, now = before.spent, after.spent
     assert now.sessions >= spent.sessions
     assert now.created >= spent.created
@@ -178,7 +178,7 @@ def test_a_pool_that_is_used_up_charges_the_attempt(tmp_path: Path, token: str) 
 
 
 def test_killed_while_it_was_ending(tmp_path: Path, token: str) -> None:
-    """Between the stop and its record: the next run takes up what is there."""
+    """Between the stop and its record: the next run goes on from the files."""
     line = f"sh -c 'while :; do sleep 0.1; done' {token}"
     story = Story(tmp_path).atom("A1", {"do": [{"run": line}]}).done_when("test -f a.txt")
     runner = story.going()

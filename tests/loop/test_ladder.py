@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 GOOD = {"type": "command", "value": "grep -q good way.txt"}
 NOT_GOOD = (
     "success was reported, but its check does not hold. "
-    "Failed: `grep -q good way.txt` exited with 1."
+    "Failed: `grep -q good way.txt` exited with 1.\nThe report said: made way.txt"
 )
 
 
@@ -131,7 +131,7 @@ def test_a_backjump_undoes_the_choice_and_what_was_built_upon_it(tmp_path: Path)
         trail=(
             (
                 "failure A4: success was reported, but its check does not hold. "
-                "Failed: `grep -q second base.txt` exited with 1."
+                "Failed: `grep -q second base.txt` exited with 1.\nThe report said: made top.txt"
             ),
             (
                 "backtrack base -> A2: A4 has nothing else to try and was built upon base, "
@@ -327,7 +327,7 @@ def test_every_choice_fails(tmp_path: Path) -> None:
     )
 
 
-def test_a_choice_that_nobody_wrote_yet_is_written_when_its_turn_comes(tmp_path: Path) -> None:
+def test_an_unwritten_choice_is_written_when_its_turn_comes(tmp_path: Path) -> None:
     story = (
         Story(tmp_path)
         .atom("A1", failed("no such way"))

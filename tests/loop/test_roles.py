@@ -1,6 +1,6 @@
 """What each role can write to, and what it could get hold of, seen from inside of real sessions.
 
-The repositories are not under /tmp or HOME, of which nobody sees anything anyway. What is asserted
+The repositories are not under /tmp or HOME, which the sandbox hides anyway. What is asserted
 needs bubblewrap: other kinds of containment do not restrict files, and say so.
 """
 

@@ -1,4 +1,4 @@
-"""State that somebody put back to an earlier time, or cut: found out before anything is done."""
+"""State that was put back to an earlier time or cut: the runner notices before it does anything."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 from tests.loop.story import RUN, Story, did, ran
 
 from dwindle.kernel.base_case import Verdict
-from dwindle.runner.certificate import Certificate
+from dwindle.runner.gate.certificate import Certificate
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ def certificate(story: Story) -> Certificate:
     return Certificate.from_json(path.read_bytes())
 
 
-def test_nobody_writes_outside_of_what_is_theirs(tmp_path: Path, outside: Path) -> None:
+def test_no_agent_writes_outside_of_its_tree(tmp_path: Path, outside: Path) -> None:
     work = did({"a.txt": "a\n"}, ran(f"touch {outside}/worker || true"))
     check = f"test -f a.txt && ! touch {outside}/check"
 
@@ -67,7 +67,7 @@ def test_no_sandbox_works_says_so_loudly_and_is_on_record(tmp_path: Path, outsid
     ended = story.called("run", "--no-sandbox")
 
     assert (ended.code, [path.name for path in outside.iterdir()]) == (0, ["worker"])
-    assert "dwindle: NO SANDBOX: agents and checks can do all that you can do" in ended.err
+    assert "dwindle: NO SANDBOX: agents and checks can do everything that you can do" in ended.err
     found = certificate(story).containment
     assert (found.strength, found.mechanism) == (
         "weak",
@@ -82,6 +82,6 @@ def test_a_full_disk_ends_the_run_before_an_attempt_is_spent(tmp_path: Path) -> 
 
     ended = story.called("run")
 
-    assert (ended.code, story.plan.control.stop_code) == (40, "agent_unavailable")
+    assert (ended.code, story.plan.control.stop_code) == (43, "io_error")
     assert "it was not started: the disk of " in (story.plan.control.stop_reason or "")
     assert [atom.attempts for atom in story.plan.atoms.values()] == [0]

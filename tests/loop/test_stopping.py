@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from tests.adapters.containment.survivors import new_token, put_down, survivors, survivors_after
+from tests.adapters.sandbox.survivors import new_token, put_down, survivors, survivors_after
 from tests.loop.story import PATIENCE, Ending, Story, did, interrupted, waited_for
 from tests.surfaces.command import GRAPH_FILE
 
@@ -110,7 +110,7 @@ def test_stop_ends_everybody_within_a_second(tmp_path: Path, token: str) -> None
 
     assert (said.code, code, left) == (0, 10, [])
     gone = _seconds_to_be_gone(story)
-    assert gone < 1.0, f"it took {gone} s from the request until nobody was left"
+    assert gone < 1.0, f"it took {gone} s from the request until no process was left"
     assert took < 5.0
     assert_stopped_well(story, "out of coffee")
     assert_resumes(story)

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from tests.adapters.containment.survivors import new_token, put_down, survivors
+from tests.adapters.sandbox.survivors import new_token, put_down, survivors
 from tests.loop.story import RUN, Entry
 from tests.loop.tree_story import (
     Ending,
@@ -20,7 +20,7 @@ from tests.loop.tree_story import (
     breaks,
     did,
     edit,
-    mends,
+    fixes,
     ran,
     splits,
     works,
@@ -193,7 +193,7 @@ def test_planning_that_fails_is_an_attempt_and_a_planning_session(tmp_path: Path
     crash, cheat = did(exit=3), did(edit("node('a')['attempts'] = 0"))
     story = TreeStory(tmp_path).node("root", crash, splits("root", "a", most=1), did())
     story.node("a", breaks("a"), crash, cheat, did(edit("replace('a', 'b')"), ran("rm -f broken")))
-    story.node("b", mends("b"))
+    story.node("b", fixes("b"))
 
     assert story.run(command="step").tree == ("root open 1/3",)
     assert story.run() == Ending(
@@ -304,7 +304,7 @@ def test_without_a_sandbox_what_is_ours_comes_back(
 
     assert story.run("--no-sandbox") == ended(*iterations, **A, x_txt="x\n")
     assert (story.folder / ".runner/config.toml").read_bytes() == config
-    assert "what belongs to the runner was removed: .runner" in story.meta(1)["failure"]
+    assert "files of the runner were removed: .runner" in story.meta(1)["failure"]
     assert story.events()[0]["kind"] == "RunStarted"
     assert len(story.events()) == 2 + 3 * len(iterations)
     assert story.run("--no-sandbox").code == 0  # what is left can be read again

@@ -144,13 +144,13 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> tuple[TreeStory, Ending
 def test_the_run_goes_on_to_the_right_end(gallery: tuple[TreeStory, Ending]) -> None:
     _, ended = gallery
 
-    mended = dict.fromkeys(list(BAD)[:3], "node root decompose guard=skipped")
+    fixed = dict.fromkeys(list(BAD)[:3], "node root decompose guard=skipped")
     lines = [
         line
         for name in BAD
         for line in (
             f"node {name} execute guard=skipped",
-            *([mended[name]] if name in mended else []),
+            *([fixed[name]] if name in fixed else []),
             f"node {name} execute guard=pass",
         )
     ]

@@ -32,7 +32,7 @@ def good_in_the_end(first: str, attempts: int, **files: str) -> Ending:
 
 
 FAILED = "0001 node a execute guard=skipped"
-MENDED = good_in_the_end(FAILED, 2, x_txt="x\n", a_txt="a\n")
+FIXED = good_in_the_end(FAILED, 2, x_txt="x\n", a_txt="a\n")
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ MENDED = good_in_the_end(FAILED, 2, x_txt="x\n", a_txt="a\n")
 def test_in_the_sandbox_the_repository_cannot_be_written_to(tmp_path: Path, line: str) -> None:
     story = one(tmp_path, line)
 
-    assert story.run() == MENDED
+    assert story.run() == FIXED
     assert "it ended with exit code " in story.meta(1)["failure"]
 
 
@@ -113,7 +113,7 @@ def test_without_a_sandbox_it_is_put_back(tmp_path: Path, line: str, reason: str
 
     ended = story.run("--no-sandbox")
 
-    assert Ending(**{**vars(ended), "kept": ()}) == MENDED, story.said
+    assert Ending(**{**vars(ended), "kept": ()}) == FIXED, story.said
     assert reason in story.meta(1)["failure"]
     assert (story.git("rev-parse", "main"), (story.folder / ".git/config").read_bytes()) == before
     assert not (story.folder / "hooked").exists()

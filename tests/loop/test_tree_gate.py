@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.adapters.containment.survivors import new_token, survivors
+from tests.adapters.sandbox.survivors import new_token, survivors
 from tests.loop.story import PATIENCE
 from tests.loop.tree_story import TreeStory, did, ran, until, works
 from tests.surfaces.command import write
@@ -83,7 +83,7 @@ CHEATS = {
     "a conftest behind a recipe": ("make check", {"conftest.py": HIDES}, "conftest.py"),
     "the script": ("sh ci.sh", {"ci.sh": "true\n"}, "ci.sh"),
     "a conftest behind a script": ("sh ci.sh", {"conftest.py": HIDES}, "conftest.py"),
-    "a script that nobody can look into": ("sh check.sh", {"check.sh": "true\n"}, "check.sh"),
+    "a script that cannot be looked into": ("sh check.sh", {"check.sh": "true\n"}, "check.sh"),
 }
 
 
@@ -95,7 +95,7 @@ def test_what_steers_the_guard_is_put_back_before_it_runs(story: str, tmp_path: 
     ending = found.run()
 
     assert (ending.code, ending.iterations) == (21, (RED,)), found.said
-    note = f"what steers the guard was put back: {named} "
+    note = f"files that steer the guard were restored: {named} "
     assert any(one.startswith(note) for one in found.meta(1)["notes"]), found.meta(1)["notes"]
     reason = next(e["reason"] for e in found.events() if e["kind"] == "AttemptFailed")
     assert reason.startswith(note)
@@ -114,7 +114,7 @@ def test_a_file_that_tests_plant_for_the_next_guard_is_put_back_too(tmp_path: Pa
 
     assert ending.iterations == (GREEN,)
     assert ending.files == {"a.txt": "a\n", "app.py": plants}
-    note = "what steers the guard was put back: conftest.py ([guard] deliverables in "
+    note = "files that steer the guard were restored: conftest.py ([guard] deliverables in "
     assert found.meta(1)["notes"] == [f"{note}.runner/config.toml lets agents change it)"]
     assert (found.logs(1) / "put_back.1.txt").read_text() == f"conftest.py\n\n{HIDES}"
 

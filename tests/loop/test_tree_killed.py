@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.adapters.containment.survivors import new_token, put_down, survivors, survivors_after
+from tests.adapters.sandbox.survivors import new_token, put_down, survivors, survivors_after
 from tests.loop.story import PATIENCE, Entry, interrupted
-from tests.loop.test_tree_shows import everything
+from tests.loop.test_tree_whole_run import everything
 from tests.loop.tree_story import CHECK, Ending, TreeStory, did, edit, ran, until, works
 
 pytestmark = pytest.mark.slow
@@ -104,7 +104,7 @@ def one_of_each(folder: Path) -> TreeStory:
     return TreeStory(folder).leaves("a").node("a", refused, works("a")).node("root", did())
 
 
-# --- while somebody else is at work --------------------------------------------------------------
+# --- while another process is at work ------------------------------------------------------------
 
 HANG = "sh -c 'trap \"\" TERM; while :; do sleep 0.1; done'"
 DONE = Ending(

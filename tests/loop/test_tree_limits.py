@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.adapters.containment.survivors import new_token, put_down
+from tests.adapters.sandbox.survivors import new_token, put_down
+from tests.loop.story import RUN
 from tests.loop.tree_story import (
     Ending,
     TreeStory,
@@ -18,6 +20,7 @@ from tests.loop.tree_story import (
     splits,
     works,
 )
+from tests.surfaces.command import git
 
 pytestmark = pytest.mark.slow
 
@@ -85,7 +88,7 @@ def test_success_on_the_last_iteration_is_success(tmp_path: Path) -> None:
 
 
 def test_more_nodes_than_are_allowed(tmp_path: Path) -> None:
-    """The edit is refused; what is there may still be done."""
+    """The edit is refused; the old nodes may still be done."""
     story = TreeStory(tmp_path).settings("limits", "max_nodes = 3")
     story.node("root", splits("root", "a", "b", "c"), splits("root", "a", "b"))
 
@@ -102,9 +105,10 @@ def test_more_nodes_than_are_allowed(tmp_path: Path) -> None:
     )
 
 
-def test_a_leaf_with_nothing_left_ends_the_run(tmp_path: Path) -> None:
-    """One attempt, then three planning sessions that lead nowhere."""
+def test_a_leaf_with_nothing_left_holds_up_no_other(tmp_path: Path) -> None:
+    """One attempt, then three planning sessions that lead nowhere; then the next leaf's turn."""
     story = TreeStory(tmp_path).leaves("a", "b", most=1).node("a", breaks("a"), did())
+    story.node("b", did(ran("rm broken"), ran("echo b > b.txt")))
 
     assert story.run() == Ending(
         code=31,
@@ -113,11 +117,65 @@ def test_a_leaf_with_nothing_left_ends_the_run(tmp_path: Path) -> None:
             "0002 node a decompose guard=skipped",
             "0003 node a decompose guard=skipped",
             "0004 node a decompose guard=skipped",
+            "0005 node b execute guard=pass",
         ),
-        tree=("root open 0/3", "  a open 1/1", "  b open 0/1"),
-        files={"a.txt": "a?\n", "broken": "yes\n"},
+        tree=("root open 0/3", "  a open 1/1", "  b passes 1/1"),
+        files={"a.txt": "a?\n", "b.txt": "b\n"},
     )
-    assert story.events()[-1]["code"] == "atom_exhausted"
+    ended = story.events()[-1]
+    assert (ended["code"], ended["reason"].split(" (")[0]) == (
+        "atom_exhausted",
+        "a has nothing left to try",
+    )
+    assert_named(story, "just ci is red: it ended with exit code 1")
+
+
+def assert_named(story: TreeStory, why: str) -> None:
+    """`status` says why the leaf is parked, and so does another run."""
+    facts = json.loads(story.called("status", "--json").out)
+    (parked,) = facts["parked"]
+    assert (parked["name"], why in parked["reason"]) == ("a", True), parked
+    assert (facts["next"], facts["failing"]) == (None, [])
+    again = story.called("run")
+    assert (again.code, why in again.out) == (31, True), again
+    assert why in (json.loads(story.called("status", "--json").out)["run"]["stop_reason"] or "")
+
+
+def test_in_a_clone_the_last_commit_says_why_a_leaf_is_parked(tmp_path: Path) -> None:
+    story = TreeStory(tmp_path).leaves("a", "b", most=1).node("a", breaks("a"), did())
+    story.node("b", did(ran("rm broken"), ran("echo b > b.txt")))
+    assert story.run().code == 31
+    (story.folder / ".runner/journal" / f"{RUN}.jsonl").unlink()
+    assert_named(story, "iteration 0004 ended with guard=skipped (decompose, ")
+
+
+def test_a_leaf_that_leaves_the_guard_red_is_in_the_way_of_the_next_until_it_is_fixed(
+    tmp_path: Path,
+) -> None:
+    """What failed stays committed. A person fixes it between two runs, and c passes."""
+    story = TreeStory(tmp_path).leaves("a", "b", "c", most=1).node("a", breaks("a"), did())
+    story.node("b", works("b"), did()).node("c", works("c"))
+    for _ in range(8):
+        story.run(command="step")
+    assert story.iterations()[4] == "0005 node b execute guard=fail"
+    git(story.folder, "rm", "--quiet", "broken")
+    git(story.folder, "commit", "--quiet", "--message=fixed by hand")
+
+    ended = story.called("run")
+
+    last = story.git("log", "-1", "--format=%s").partition(" iter ")[2]
+    assert (ended.code, last) == (31, "0009 node c execute guard=pass")
+    parked = json.loads(story.called("status", "--json").out)["parked"]
+    assert [one["name"] for one in parked] == ["a", "b"]
+
+
+def test_next_is_the_leaf_that_is_worked_on_and_not_one_that_is_parked(tmp_path: Path) -> None:
+    story = TreeStory(tmp_path).leaves("a", "b", most=1).node("a", breaks("a"), did())
+    story.node("b", did(ran("rm broken"), ran("echo b > b.txt")))
+    for _ in range(4):
+        story.run(command="step")
+    facts = json.loads(story.called("status", "--json").out)
+    assert (facts["next"], [one["name"] for one in facts["parked"]]) == ("b", ["a"])
 
 
 def test_an_exhausted_leaf_is_saved_by_its_last_planning_session(tmp_path: Path) -> None:

@@ -18,23 +18,23 @@ import pytest
 from tests.loop.story import RUN
 from tests.loop.tree_story import PATH, TreeStory, did
 
-from dwindle.adapters.disk import RealDisk
-from dwindle.adapters.formats.config_settings import Settings
-from dwindle.adapters.formats.tree_file import decode
-from dwindle.adapters.journals.jsonl import read_journal
-from dwindle.adapters.workspaces.in_place_history import history_of
-from dwindle.adapters.workspaces.repository import find
+from dwindle.adapters.formats.config.settings import Settings
+from dwindle.adapters.formats.tree.file import decode
+from dwindle.adapters.git.in_place.history import branch_history, read_with
+from dwindle.adapters.git.repository import find
+from dwindle.adapters.store.disk import RealDisk
+from dwindle.adapters.store.journal import read_journal
+from dwindle.app import run_tree as tree_running
+from dwindle.app.run import RunRequest
+from dwindle.app.settings import settings_for
+from dwindle.app.tree.resume_tree import ResumedTree, resume_tree
 from dwindle.kernel.decide import decide
 from dwindle.kernel.events import Event, IterationCommitted, RunStarted
 from dwindle.kernel.measure import gauge
 from dwindle.kernel.model import Plan
 from dwindle.kernel.transitions import apply
 from dwindle.ports.in_place import History
-from dwindle.surfaces import tree_running
-from dwindle.surfaces.progress import Progress
-from dwindle.surfaces.running import Wish
-from dwindle.surfaces.tree_taken_up import TakenUp, taken_up
-from dwindle.wiring import settings_for
+from dwindle.views.terminal.progress import Progress
 
 pytestmark = pytest.mark.slow
 
@@ -108,20 +108,20 @@ class Comparing(Progress):
         self.compared = 0
         self.gauges: list[int] = []
 
-    def told(self, plan: Plan, event: Event) -> None:
+    def on_event(self, plan: Plan, event: Event) -> None:
         self.gauges.append(gauge(plan))
         if isinstance(event, IterationCommitted):
             self.compared += 1
             assert_same(plan, self._anew())
 
-    def _anew(self) -> TakenUp:
+    def _anew(self) -> ResumedTree:
         with ThreadPoolExecutor(1) as outside:
             history = outside.submit(lambda: asyncio.run(self._history())).result()
         content = (self.folder / ".runner/tree.json").read_bytes()
         tree = decode(content).tree
         assert tree is not None
         journal = read_journal(RealDisk(), self.folder / ".runner/journal", RUN)
-        return taken_up(
+        return resume_tree(
             tree,
             goal=tree.root.goal,
             history=history,
@@ -133,10 +133,11 @@ class Comparing(Progress):
 
     async def _history(self) -> History:
         repository = await find(self.folder)
-        return await history_of(repository.git, RUN, await repository.head(), None)
+        reader = branch_history(RUN, await repository.head())
+        return (await read_with(repository.git, reader)).summary
 
 
-def assert_same(plan: Plan, found: TakenUp) -> None:
+def assert_same(plan: Plan, found: ResumedTree) -> None:
     anew = found.plan
     assert anew.atoms == plan.atoms
     assert list(anew.atoms) == list(plan.atoms)
@@ -175,8 +176,8 @@ def test_memory_and_branch_agree_after_every_iteration(
     assert settings is not None
     outside = Comparing(story.folder, settings)
 
-    wish = Wish(sandbox=False, run_id=RUN)
-    halted = asyncio.run(tree_running.run(story.folder, wish, outside))
+    request = RunRequest(sandbox=False, run_id=RUN)
+    halted = asyncio.run(tree_running.run(story.folder, request, outside))
 
     assert halted.stop is not None
     assert outside.compared == len(story.iterations()) >= 2

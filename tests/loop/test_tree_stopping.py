@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.adapters.containment.survivors import new_token, put_down, survivors, survivors_after
+from tests.adapters.sandbox.survivors import new_token, put_down, survivors, survivors_after
 from tests.loop.story import PATIENCE, Entry, interrupted
 from tests.loop.tree_story import CHECK, Ending, TreeStory, did, ran, until, works
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.loop.story import RUN, Story, did
 
-from dwindle.adapters.workspaces.workspace import GitWorkspace
+from dwindle.adapters.git.worktrees.workspace import GitWorkspace
 from dwindle.kernel.model import AtomId
 
 pytestmark = pytest.mark.slow

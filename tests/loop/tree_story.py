@@ -4,7 +4,7 @@ A story makes a repository with a justfile and a tree in a folder with an awkwar
 agents, runs the real command and looks at what is left. The script lies beside the repository, so
 that it is no part of what is committed and can be changed while a run rests. Whatever else a test
 asserts, every look at an ending also holds that the checkout is clean and on the run's branch, that
-nobody else's refs have moved, that iterations are numbered without a gap, and that the tree on disk
+no other refs have moved, that iterations are numbered without a gap, and that the tree on disk
 is the committed one, in canonical form.
 """
 
@@ -21,11 +21,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from tests.adapters.workspaces.places import files_at
+from tests.adapters.git.places import files_at
 from tests.loop.story import ATTEMPTS, BRANCH, RUN, Entry
 from tests.surfaces.command import PLAIN, TREE_FILE, Ended, dwindle, git, write
 
-from dwindle.adapters.formats.tree_file import decode, encode
+from dwindle.adapters.formats.tree.file import decode, encode
 
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{PLAIN['PATH']}"
 """Where `just` is: beside the Python that runs the tests."""
@@ -126,7 +126,7 @@ def breaks(name: str) -> Entry:
     return did({"write": {f"{name}.txt": f"{name}?\n", "broken": "yes\n"}})
 
 
-def mends(name: str) -> Entry:
+def fixes(name: str) -> Entry:
     return did({"write": {f"{name}.txt": f"{name}\n"}}, ran("rm -f broken"))
 
 
@@ -234,7 +234,7 @@ class TreeStory:
     def going(
         self, *words: str, command: str = "run", dies_before: int = 0
     ) -> subprocess.Popen[bytes]:
-        """A runner at work; whoever starts it ends it, unless it is to die by itself."""
+        """A runner at work; the caller ends it, unless it is to die by itself."""
         if not self.folder.exists():
             self.prepared()
         began = ("--run-id", RUN) if not self._begun() else ()
@@ -309,6 +309,9 @@ class TreeStory:
         listed = self.git("for-each-ref", "--format=%(refname) %(objectname)", ATTEMPTS)
         pairs = (line.split(" ") for line in listed.splitlines())
         return {ref.removeprefix(ATTEMPTS): commit for ref, commit in pairs}
+
+    def kept_ref(self, name: str) -> str:
+        return f"{ATTEMPTS}{name}"
 
     def kept_files(self, name: str) -> dict[str, str]:
         """What was set aside, as far as it is not in the first commit, apart from `.runner/`."""

@@ -107,7 +107,7 @@ def _other_statement(above: tuple[ast.AST, ...], node: ast.stmt) -> Iterator[ast
         case ast.Expr() | ast.Raise() | ast.AugAssign() | ast.Continue() | ast.Break():
             yield ast.Pass()
         case ast.Return(value=ast.Constant(value=None | False)):
-            pass  # whoever asks whether it is true would not notice
+            pass  # a caller that only asks for its truth would not notice
         case ast.Return(value=ast.expr()):
             yield ast.Return(value=ast.Constant(value=None))
         case ast.Assign(targets=[target]) if _is_known(above, node, target):
@@ -141,7 +141,7 @@ def _is_optional(owner: ast.AST, node: ast.keyword) -> bool:
 
 
 def _is_known(above: tuple[ast.AST, ...], node: ast.stmt, target: ast.expr) -> bool:
-    """Has the name a value already, so that nobody would trip over the missing assignment?"""
+    """Has the name a value already, so that the missing assignment raises nothing?"""
     if isinstance(target, ast.Tuple):
         return all(_is_known(above, node, each) for each in target.elts)
     if not isinstance(target, ast.Name):

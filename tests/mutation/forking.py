@@ -63,7 +63,7 @@ class Course:
         self.killers: dict[tuple[str, str], list[str]] = {}
 
     def pytest_collection(self) -> None:
-        phases = (Phase.explicit, Phase.generate)  # nobody reads the smallest example
+        phases = (Phase.explicit, Phase.generate)  # the smallest example is not read
         settings.register_profile("mutants", settings.default, phases=phases, database=None)
         settings.load_profile("mutants")
 
@@ -151,7 +151,7 @@ def in_bodies(sources: Path, wanted: Sequence[Mutant], told: Told, jobs: int = 1
 
 
 def _caches() -> list[Callable[[], None]]:
-    """Whoever has an answer ready runs none of the lines that it came from."""
+    """A test whose answer is cached runs none of the lines that it came from."""
     modules = [m for name, m in sys.modules.items() if name.startswith(f"{PACKAGE}.")]
     values = [value for module in modules for value in vars(module).values()]
     return [value.cache_clear for value in values if hasattr(value, "cache_clear")]
@@ -237,7 +237,7 @@ def _load_nothing_and_try(out: int) -> bool:
 class Once:
     """A pytest plugin: asks one test after the other until one fails, the slow ones last."""
 
-    noticed = "whoever collects the tests"
+    noticed = "collecting the tests"
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         if session.testsfailed:

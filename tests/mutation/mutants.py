@@ -39,7 +39,7 @@ class Mutant:
     function: str
     """Dotted, empty at the top of the module."""
     lines: tuple[int, int]
-    """First and last of the statement; whoever runs one of them may notice."""
+    """First and last of the statement; a test that runs one of them may notice."""
     before: str
     after: str
     in_body: bool

@@ -14,7 +14,7 @@ from tests.mutation.mutants import Mutant
 SURVIVED, KILLED, TIMED_OUT = "survived", "killed", "timed out"
 MEMORY = 4 << 30
 """Bytes; what grows without end is noticed by that."""
-NOBODY = Mutant(
+UNCHANGED = Mutant(
     module="-", number=-1, function="", lines=(0, 0), before="", after="", in_body=False
 )
 
@@ -43,7 +43,7 @@ class Pool:
         self.running[ours] = (mutant, child)
 
     def reap(self) -> None:
-        """The next of ours that ends: nobody else's children are waited for."""
+        """The next of ours that ends; children of others are not waited for."""
         ours = select.select(list(self.running), [], [])[0][0]
         mutant, child = self.running.pop(ours)
         with os.fdopen(ours, "rb") as said:
@@ -51,7 +51,7 @@ class Pool:
         _, status = os.waitpid(child, 0)
         code = os.waitstatus_to_exitcode(status)
         if code == -signal.SIGKILL:
-            raise RuntimeError(f"somebody else has killed {mutant.key}; is there enough memory?")
+            raise RuntimeError(f"another process has killed {mutant.key}; is there enough memory?")
         if code == -signal.SIGPROF:
             self.told(mutant, TIMED_OUT, "")
         else:
@@ -66,7 +66,7 @@ def trust(attempt: Callable[[int], bool]) -> None:
     """Without a mutant all tests pass in a process like a mutant's, or a kill proves nothing."""
     came: list[tuple[str, str]] = []
     pool = Pool(1, lambda _, what, by: came.append((what, by)))
-    pool.start(NOBODY, attempt)
+    pool.start(UNCHANGED, attempt)
     pool.finish()
     if came != [(SURVIVED, "")]:
         raise RuntimeError(f"noticed, although nothing was changed: {came}")

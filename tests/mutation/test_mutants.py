@@ -17,7 +17,7 @@ from tests.mutation.survivors import explained
 
 from dwindle.kernel import pace
 
-# Whoever runs these tests side by side has threads; a mutant's process has no use for them.
+# A run of these tests side by side has threads; a mutant's process has no use for them.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
 
 
@@ -86,10 +86,10 @@ def test_mutants_that_look_alike_are_told_apart() -> None:
 
 
 def test_a_sample_takes_its_share_of_every_module_and_is_repeatable() -> None:
-    whole = of_the_kernel(["pace", "settle", "problem"])
+    whole = of_the_kernel(["pace", "settle", "measure"])
     few = sample(whole, 20, seed=1)
     assert few == sample(whole, 20, seed=1) != sample(whole, 20, seed=2)
-    assert {m.module for m in few} == {"pace", "settle", "problem"}
+    assert {m.module for m in few} == {"pace", "settle", "measure"}
     assert 20 <= len(few) <= 22
 
 
@@ -129,7 +129,7 @@ def test_a_kill_is_believed_only_where_nothing_is_killed_without_a_mutant() -> N
 def is_still_one(mutant: Mutant, _out: int) -> bool:
     """An iteration that has not begun does so with its first start."""
     put_in(mutant, (KERNEL / "pace.py").read_text(encoding="utf-8"))
-    from tests.kernel.telling import running  # noqa: PLC0415 - in the other process only
+    from tests.kernel.story import running  # noqa: PLC0415 - in the other process only
 
     return pace.begins_iteration(running("A1")) and not pace.crew_size(running("A1"))
 
@@ -153,8 +153,8 @@ def is_killed(_out: int) -> bool:
     return True
 
 
-def test_a_process_that_somebody_else_killed_proves_nothing() -> None:
-    with pytest.raises(RuntimeError, match="somebody else has killed"):
+def test_a_process_that_another_process_killed_proves_nothing() -> None:
+    with pytest.raises(RuntimeError, match="another process has killed"):
         trust(is_killed)
 
 
@@ -177,7 +177,7 @@ def test_the_table_adds_up() -> None:
     assert tally.score == 75.0
 
 
-def test_it_is_red_for_a_low_score_and_for_a_survivor_that_nobody_explained() -> None:
+def test_it_is_red_for_a_low_score_and_for_a_survivor_without_an_explanation() -> None:
     high, low = told(*[KILLED] * 9, SURVIVED), told(*[KILLED] * 8, SURVIVED)
     assert judge(high, dict.fromkeys(high.survivors, "why")) == 0
     assert judge(high, {}) == 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from proof.sessions import Shade, sessions_left
@@ -18,7 +19,7 @@ from dwindle.kernel.branches import BackjumpRung, backjumped
 from dwindle.kernel.decide import decide
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.graph import max_attempts, probes_left, unfailed, view
-from dwindle.kernel.measure import measure
+from dwindle.kernel.measure import luby, measure
 from dwindle.kernel.model import (
     Atom,
     AtomId,
@@ -109,14 +110,16 @@ PLANS = (
 
 def constants(plan: Plan) -> Constants:
     limits = plan.limits
-    most = max(limits.max_attempts, *(a.max_attempts or 1 for a in plan.atoms.values()))
+    usual = max(limits.max_attempts, *(a.max_attempts or 1 for a in plan.atoms.values()))
+    times = max((luby(number) for number in range(1, limits.max_winds + 1)), default=1)
     return Constants(
-        a=most,
+        a=max(usual * times, *(a.allowed or 0 for a in plan.atoms.values())),
         p=limits.max_probes,
         N=limits.max_atoms,
         V0=limits.max_verifications,
         J0=limits.max_backjumps,
         L0=limits.max_forgiven,
+        W0=limits.max_winds,
     )
 
 
@@ -175,27 +178,30 @@ def wished(plan: Plan) -> list[events.Event]:
     decision = decide(plan)
     if decision.stop is not None and plan.control.status is RunStatus.RUNNING:
         return [events.RunEnded(code=decision.stop.code, reason=decision.stop.reason)]
-    found: list[events.Event] = []
-    for action in decision.actions:
-        match action:
-            case actions.Work():
-                found.append(events.SessionStarted(atom=action.atom, role=Role.WORKER))
-            case actions.Probe():
-                found.append(events.SessionStarted(atom=action.atom, role=Role.PROBE))
-            case actions.Verify():
-                found.append(events.SessionStarted(atom=AtomId(""), role=Role.VERIFIER))
-            case actions.Kill():
-                found.append(events.SessionReaped(atom=action.atom, nonce=action.nonce))
-            case actions.Settle():
-                found.append(events.Settled())
-            case actions.FailChoice():
-                done = events.ChoiceFailed(group=action.group, choice=action.choice, reason="r")
-                found += [done, replace(done, unreplayed=tuple(plan.atoms)[-1:])]
-            case actions.Backjump():
-                found.append(events.Backjumped(group=action.group, atom=action.atom, reason="r"))
-            case _:
-                found.append(events.EarlyChecked(passed=False))
-    return found
+    return [event for action in decision.actions for event in carried_out(plan, action)]
+
+
+def carried_out(plan: Plan, action: actions.Action) -> list[events.Event]:
+    match action:
+        case actions.Work():
+            return [events.SessionStarted(atom=action.atom, role=Role.WORKER)]
+        case actions.Probe():
+            return [events.SessionStarted(atom=action.atom, role=Role.PROBE)]
+        case actions.Verify():
+            return [events.SessionStarted(atom=AtomId(""), role=Role.VERIFIER)]
+        case actions.Kill():
+            return [events.SessionReaped(atom=action.atom, nonce=action.nonce)]
+        case actions.Settle():
+            return [events.Settled()]
+        case actions.FailChoice():
+            done = events.ChoiceFailed(group=action.group, choice=action.choice, reason="r")
+            lost = replace(done, unreplayed=tuple(plan.atoms)[-1:])
+            return [done, lost, events.WindBegan(reason="to pay for what it loses")]
+        case actions.Backjump():
+            return [events.Backjumped(group=action.group, atom=action.atom, reason="r")]
+        case actions.BeginWind():
+            return [events.WindBegan(reason="r")]
+    return [events.EarlyChecked(passed=False)]
 
 
 def person(plan: Plan) -> list[events.Event]:
@@ -238,6 +244,7 @@ LIMITS = st.builds(
     max_redirects=st.integers(0, 2),
     max_forgiven=st.integers(0, 2),
     max_backjumps=st.integers(0, 3),
+    max_winds=st.integers(0, 3),
     dispatch=st.sampled_from(list(Dispatch)),
 )
 
@@ -268,6 +275,27 @@ def test_every_accepted_event_is_an_instance_of_a_row(
         plan, resumes = after, resumes + (kind == "RunStarted")
 
 
+@pytest.mark.parametrize("shape", PLANS)
+def test_in_a_run_of_bad_luck_every_wind_is_an_instance_of_its_row(shape: Plan) -> None:
+    """Every session and check fails: one thing after the other until nothing is left to try."""
+    limits = Limits(max_iterations=500, max_stall_count=100, max_atoms=9, max_winds=3)
+    plan = apply(replace(shape, limits=limits), events.RunStarted())
+    begun = 0
+    while plan.control.status is RunStatus.RUNNING:
+        failed = [
+            events.AttemptFailed(atom=name, nonce=session.nonce, reason="no")
+            for name, session in plan.sessions.items()
+        ]
+        event = (failed or wished(plan))[0]
+        after = apply(plan, event)
+        old, new = tuple(measure(plan)), tuple(measure(after))
+        kind = type(event).__name__
+        assert event_admits(kind, old, new, constants(after)), (kind, old, new)
+        assert proved_bound(after) + (kind == "SessionStarted") <= proved_bound(plan)
+        plan, begun = after, begun + (kind == "WindBegan")
+    assert begun == 3
+
+
 def test_probes_asleep_on_resolved_leaves_wake_at_a_backjump() -> None:
     """The plan behind `dormant_is_needed` in Sessions.v: without them, 6 would become 7."""
     limits = Limits(
@@ -277,6 +305,7 @@ def test_probes_asleep_on_resolved_leaves_wake_at_a_backjump() -> None:
         max_verifications=1,
         max_forgiven=0,
         max_backjumps=1,
+        max_winds=0,
         max_redirects=0,
     )
     plan = plan_of("A1 A2 A3<g A4<A3", {"g": "A1 A2"}, race=True, limits=limits)
@@ -286,6 +315,6 @@ def test_probes_asleep_on_resolved_leaves_wake_at_a_backjump() -> None:
     plan = replace(plan, atoms=atoms, control=Control(status=RunStatus.RUNNING))
     step = BackjumpRung(AtomId("A4"), GroupId("g"), AtomId("A1"))
     after = backjumped(plan, step, "r", "")
-    assert tuple(measure(plan)) == (0, 0, 1, 0, 1, 2, 2, 3, 0, 1)
-    assert tuple(measure(after)) == (0, 0, 1, 0, 0, 1, 6, 5, 0, 1)
+    assert tuple(measure(plan)) == (0, 0, 0, 1, 0, 1, 2, 2, 3, 0, 1)
+    assert tuple(measure(after)) == (0, 0, 0, 1, 0, 0, 1, 6, 5, 0, 1)
     assert (proved_bound(plan), proved_bound(after)) == (8, 7)

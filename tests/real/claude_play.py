@@ -17,8 +17,8 @@ from tests.real.model import Lane, ModelServer, Step, ToolCall
 from tests.real.programs import Program
 from tests.real.stage import Stage
 
-from dwindle.adapters.agents.claude import ClaudeAgent
-from dwindle.adapters.containment import Bare, choose
+from dwindle.adapters.agents.claude.agent import ClaudeAgent
+from dwindle.adapters.sandbox import ProcessGroup, choose
 from dwindle.kernel.model import Role
 from dwindle.ports.agent import Place
 from dwindle.ports.process import Command, Containment, Ended
@@ -107,7 +107,7 @@ class Play:
         if self.containment is not None:
             return self.containment
         if not self.sandboxed:
-            return Bare(mark=self.stage.mark)
+            return ProcessGroup(mark=self.stage.mark)
         found = choose(mark=self.stage.mark)
         if found.mechanism != "bubblewrap":
             pytest.skip("our sandbox takes bubblewrap")

@@ -12,8 +12,8 @@ from tests.real.model import Lane, ModelServer, Request, Step, ToolCall
 from tests.real.programs import Program
 from tests.real.stage import Stage
 
-from dwindle.adapters.agents.codex import CodexAgent
-from dwindle.adapters.containment.choice import choose
+from dwindle.adapters.agents.codex.agent import CodexAgent
+from dwindle.adapters.sandbox.choice import choose
 from dwindle.ports.agent import Place
 from dwindle.ports.process import Command, Containment, Ended
 from dwindle.ports.work import NoReport, Order, Report, Result

@@ -5,16 +5,16 @@ from contextlib import ExitStack
 
 import pytest
 from tests.real import programs
-from tests.real.desk import Desk
-from tests.real.island import Island, NoIsland
+from tests.real.loopback_network import Island, NoIsland
 from tests.real.programs import NotInstalled, Program
 from tests.real.stage import Stage, raise_stage
+from tests.real.user_project import Desk
 
-from dwindle.adapters.containment import choose
+from dwindle.adapters.sandbox import choose
 
 NOT_CUT_OFF = (
     "this user may not make a network namespace: the programs ran with a dead proxy instead, and "
-    "nobody saw whom they call"
+    "their connections were not observed"
 )
 
 

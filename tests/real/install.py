@@ -1,6 +1,6 @@
 """Installs the programs that tests/real is about: `python -m tests.real.install`.
 
-Only ever run by a person who asked for it (`make real-agents`) or by `.ci/run`. What is there in
+Only ever run by a person who asked for it (`make real-agents`) or by `.ci/run`. What exists in
 the right version stays. Registries are those that npm and pip are set up for.
 """
 

@@ -1,8 +1,8 @@
-"""Where a real program is run: folders of its own, no key of anybody, and a model of ours.
+"""Where a real program is run: folders of its own, no real key, and a model of ours.
 
 The folders are not below /tmp: there codex cannot start its sandbox. A program is started through
-our own containment, so it ends with its session; whoever gets away all the same carries a mark in
-its environment, and is put down by its number when the stage is struck.
+our own containment, so it ends with its session. A process that escapes carries a mark in its
+environment, and is killed by its id when the stage is removed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from typing import Any
 from tests.real.model import ModelServer
 from tests.real.programs import Program
 
-from dwindle.adapters.containment import Bare
-from dwindle.adapters.containment.choice import choose
-from dwindle.adapters.containment.environment import MARK
+from dwindle.adapters.process.environment import MARK
+from dwindle.adapters.sandbox import ProcessGroup
+from dwindle.adapters.sandbox.choice import choose
 from dwindle.ports.process import Command, Containment, Ended
 
 SCRATCH = Path("/var/tmp")  # noqa: S108 - not /tmp, see above
@@ -44,7 +44,7 @@ QUIET = {
     "DISABLE_ERROR_REPORTING": "1",
     "DISABLE_TELEMETRY": "1",
 }
-"""claude calls nobody but its model."""
+"""claude connects only to its model."""
 
 QUIET_CODEX = ("-c", "analytics.enabled=false", "--disable", "plugins", "--disable", "apps")
 
@@ -113,7 +113,7 @@ class Stage:
     # --- what the programs are told --------------------------------------------------------------
 
     def environment(self, model: ModelServer | None) -> dict[str, str]:
-        """For either program: whom to ask, with which key, and nobody else to call."""
+        """For either program: the address of the model, a key, and no other server."""
         here = {
             "HOME": str(self.home),
             "CLAUDE_CONFIG_DIR": str(self.claude_config),
@@ -242,8 +242,8 @@ class Stage:
         ended = asyncio.run(both())
         return None if ended is None else Ran(ended=ended, events=_events(ended.stdout.text()))
 
-    def bare(self) -> Bare:
-        return Bare(mark=self.mark)
+    def bare(self) -> ProcessGroup:
+        return ProcessGroup(mark=self.mark)
 
     # --- who is still there ----------------------------------------------------------------------
 
@@ -265,7 +265,7 @@ class Stage:
         return found
 
     def strike(self) -> None:
-        """Put down whoever is left, until nobody is; then the folders go."""
+        """Kill every process that is left; then remove the folders."""
         until = time.monotonic() + 10
         while (left := self.survivors()) and time.monotonic() < until:
             for number in left:

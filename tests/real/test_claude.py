@@ -25,8 +25,8 @@ from tests.real.model import Api, Failure, Lane, ModelServer, Step, ToolCall, Us
 from tests.real.programs import CLAUDE, NEWER_CLAUDE, Program
 from tests.real.stage import KEY, Stage
 
-from dwindle.adapters.agents.claude import RETRIES
-from dwindle.adapters.containment import Bare
+from dwindle.adapters.agents.claude.agent import RETRIES
+from dwindle.adapters.sandbox import ProcessGroup
 from dwindle.kernel.events import Usage as Used
 from dwindle.ports.work import (
     NoReport,
@@ -72,7 +72,7 @@ def test_a_worker_writes_code_runs_it_and_reports(play: Play) -> None:
     assert "Read-only file system" in bodies(play)
 
 
-def test_a_worker_without_our_sandbox_asks_nobody_either(play: Play) -> None:
+def test_a_worker_without_our_sandbox_does_not_ask_either(play: Play) -> None:
     play.sandboxed = False
     script = lane(
         ToolCall("Write", {"file_path": f"{play.stage.work}/hello.txt", "content": "hello\n"}),
@@ -85,20 +85,20 @@ def test_a_worker_without_our_sandbox_asks_nobody_either(play: Play) -> None:
 
 
 @pytest.mark.skipif(
-    os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root can be somebody else"
+    os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root can change its user"
 )
 @pytest.mark.parametrize("sandboxed", [True, False])
 def test_a_worker_that_is_not_root_works_as_well(play: Play, sandboxed: bool) -> None:
-    nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    other_user = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
     play.place.outbox.mkdir()
     play.stage.root.chmod(0o755)
     for folder in (play.stage.work, play.stage.claude_config, play.stage.home, play.place.outbox):
         os.chown(folder, 65534, 65534)
     play.sandboxed = sandboxed
-    play.containment = Bare(mark=play.stage.mark)
+    play.containment = ProcessGroup(mark=play.stage.mark)
     home = {"HOME": str(play.stage.home)}
     script = lane(bash("id -u > who.txt"), reports(DONE))
-    assert played(play, script, before=nobody, environment=home) == DONE_REPORT
+    assert played(play, script, before=other_user, environment=home) == DONE_REPORT
     assert (play.stage.work / "who.txt").read_text("utf-8") == "65534\n"
 
 
@@ -251,7 +251,7 @@ EVERY_TROUBLE = [
         lane("hm"),
         {"ours": {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}},
         Trouble.OFFLINE,
-        id="nobody there",
+        id="no server",
     ),
     pytest.param(failing(failures.too_long(Api.ANTHROPIC)), {}, Trouble.CONTEXT, id="too long"),
     pytest.param(

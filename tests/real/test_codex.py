@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 from tests.real.codex_session import CANARY, MODEL, Played, holding, play, shell, variables
-from tests.real.island import Island
+from tests.real.loopback_network import Island
 from tests.real.model import Api, Lane, ModelServer, Step, ToolCall, Usage, failures
 from tests.real.programs import Program, codex_wrapper
 from tests.real.stage import Stage
 
-from dwindle.adapters.agents.codex import CodexAgent
-from dwindle.adapters.agents.codex_program import found, located, sandbox_problem
-from dwindle.adapters.agents.installed import Found
-from dwindle.adapters.agents.report_schema import report_schema, strict
-from dwindle.adapters.containment import Bubblewrap, kinds
+from dwindle.adapters.agents.codex.agent import CodexAgent
+from dwindle.adapters.agents.codex.program import PACKAGE, sandbox_problem
+from dwindle.adapters.agents.reports.schema import report_schema, strict
+from dwindle.adapters.sandbox import Bubblewrap, kinds
 from dwindle.kernel import events
 from dwindle.kernel.model import ROOT, Check, CheckType, Role
+from dwindle.ports.backend import AgentFacts
 from dwindle.ports.process import Containment, Strength
 from dwindle.ports.work import (
     Order,
@@ -174,29 +174,26 @@ def test_a_planner_asks(stage: Stage, codex: Program) -> None:
 
 def test_the_program_behind_the_wrapper_is_started(codex: Program) -> None:
     wrapper = codex_wrapper()
-    there = located(str(codex.path))
+    there = PACKAGE.find(str(codex.path))
     assert there.argv == (str(codex.path),)
     folder = codex.path.parents[1]
     assert (there.needs, there.is_native, there.problem) == ((folder,), True, "")
-    assert located(str(wrapper)) == there
+    assert PACKAGE.find(str(wrapper)) == there
 
 
 def test_doctor_finds_it(stage: Stage, codex: Program) -> None:
-    ours = variables(stage, None)
-    assert found(str(codex.path), ours) == Found(
-        path=str(codex.path),
-        version="0.166.0",
-        login="",
+    agent = CodexAgent(program=str(codex.path), ours=variables(stage, None), model="gpt-5.5")
+    assert agent.facts() == AgentFacts(
+        what=f"codex 0.166.0, model gpt-5.5;  ({codex.path})",
         problem="no login was found; run `codex login`, or set CODEX_API_KEY",
-        warning="",
     )
-    assert sandbox_problem(located(str(codex.path))) == ""
+    assert sandbox_problem(PACKAGE.find(str(codex.path))) == ""
 
 
 # --- keys ----------------------------------------------------------------------------------------
 
 
-def test_the_key_is_told_to_the_service_and_to_nobody_else(stage: Stage, codex: Program) -> None:
+def test_the_key_is_sent_to_the_service_only(stage: Stage, codex: Program) -> None:
     played = play(stage, codex, Step(tools=(shell("env"),)), SAYS_DONE)
     assert played.requests[0].headers["authorization"] == f"Bearer {CANARY}"
     assert CANARY not in "\n".join((*played.command.argv, *played.seen, repr(played.result)))
@@ -300,7 +297,7 @@ def plant(workspace: Path, witness: Path) -> None:
     (skill / "SKILL.md").write_text(says)
 
 
-def test_it_calls_nobody_but_its_model(stage: Stage, codex: Program, tapped: Island) -> None:
+def test_it_connects_only_to_its_model(stage: Stage, codex: Program, tapped: Island) -> None:
     assert play(stage, codex, SAYS_DONE).report == DONE_REPORT
     assert tapped.attempts == ()
 

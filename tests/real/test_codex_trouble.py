@@ -13,7 +13,7 @@ from tests.real.model import Api, Failure, Lane, ModelServer, Step, failures
 from tests.real.programs import Program
 from tests.real.stage import Stage
 
-from dwindle.adapters.agents.codex import CodexAgent
+from dwindle.adapters.agents.codex.agent import CodexAgent
 from dwindle.kernel import events
 from dwindle.ports.work import NoReport, Trouble
 from dwindle.testing.agents import DONE, DONE_REPORT, ORDER, set_up
@@ -257,7 +257,7 @@ def test_a_killed_program_is_a_killed_session(stage: Stage, codex: Program) -> N
     )
 
 
-def test_whoever_will_not_end_is_ended_with_all_that_it_started(
+def test_a_program_that_will_not_end_is_ended_with_all_that_it_started(
     stage: Stage, codex: Program
 ) -> None:
     order = replace(ORDER, timeout_seconds=3.0)

@@ -10,12 +10,12 @@ import json
 
 import pytest
 from tests.real.claude_session import outcome
-from tests.real.island import Island
+from tests.real.loopback_network import Island
 from tests.real.model import Api, Failure, Lane, ModelServer, Step, ToolCall, Usage, failures
 from tests.real.programs import CLAUDE, NEWER_CLAUDE, Program
 from tests.real.stage import QUIET, SUBSCRIPTION, Ran, Stage
 
-from dwindle.adapters.containment.choice import choose
+from dwindle.adapters.sandbox.choice import choose
 
 pytestmark = pytest.mark.slow
 
@@ -124,11 +124,11 @@ def test_a_failure_of_the_service_has_the_subtype_success_and_a_word_of_its_own(
 
 
 def test_a_lost_network_and_a_missing_key_have_no_status(stage: Stage, claude: Program) -> None:
-    nobody = {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
+    no_server = {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
     lost = stage.run(
-        stage.claude(claude, None, environment={"ANTHROPIC_API_KEY": "k", **nobody, **ONCE})
+        stage.claude(claude, None, environment={"ANTHROPIC_API_KEY": "k", **no_server, **ONCE})
     )
-    keyless = stage.run(stage.claude(claude, None, environment={**nobody, **ONCE}))
+    keyless = stage.run(stage.claude(claude, None, environment={**no_server, **ONCE}))
     assert (outcome(lost), told(lost)) == (
         (1, "success", True),
         (
@@ -281,7 +281,7 @@ def test_usage_and_cost_are_told_at_the_end_only(stage: Stage, claude: Program) 
     assert {request.conversation.model for request in model.requests} == {name}
 
 
-def test_it_calls_nobody_but_its_model(stage: Stage, claude: Program, tapped: Island) -> None:
+def test_it_connects_only_to_its_model(stage: Stage, claude: Program, tapped: Island) -> None:
     with ModelServer(OK) as model:
         ran = stage.run(stage.claude(claude, model))
     assert outcome(ran) == (0, "success", False)

@@ -13,7 +13,7 @@ from tests.real.model import Lane, ModelServer, Step, ToolCall
 from tests.real.programs import CLAUDE, NEWER_CLAUDE, Program
 from tests.real.stage import Stage
 
-from dwindle.adapters.containment.choice import choose
+from dwindle.adapters.sandbox.choice import choose
 
 pytestmark = pytest.mark.slow
 
@@ -45,7 +45,7 @@ def test_what_it_started_outlives_a_kill_of_its_group(stage: Stage, claude: Prog
     assert stage.running(str(claude.path)) is None
 
 
-def test_a_cancelled_session_leaves_nobody_under_our_containment(
+def test_a_cancelled_session_leaves_no_process_under_our_containment(
     stage: Stage, claude: Program
 ) -> None:
     with ModelServer(LASTS) as model:

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.real.island import Island
+from tests.real.loopback_network import Island
 from tests.real.model import Api, Failure, Lane, ModelServer, Step, ToolCall, Usage, failures
 from tests.real.programs import Program, codex_wrapper
 from tests.real.stage import QUIET_CODEX, Ran, Stage
 
-from dwindle.adapters.containment.choice import choose
+from dwindle.adapters.sandbox.choice import choose
 
 pytestmark = pytest.mark.slow
 
@@ -330,7 +330,7 @@ def test_a_killed_wrapper_leaves_the_program_running(
         )
 
 
-def test_a_cancelled_session_leaves_nobody_under_our_containment(
+def test_a_cancelled_session_leaves_no_process_under_our_containment(
     stage: Stage, codex: Program
 ) -> None:
     with ModelServer(LASTS) as model:
@@ -345,7 +345,7 @@ def test_a_cancelled_session_leaves_nobody_under_our_containment(
 # --- whom it calls -------------------------------------------------------------------------------
 
 
-def test_it_calls_nobody_but_its_model(stage: Stage, codex: Program, tapped: Island) -> None:
+def test_it_connects_only_to_its_model(stage: Stage, codex: Program, tapped: Island) -> None:
     with ModelServer(OK) as model:
         ran = stage.run(stage.codex(codex, model, *FULL))
     assert ran.code == 0

@@ -10,8 +10,8 @@ import re
 
 import pytest
 from tests.real.codex_session import holding
-from tests.real.desk import KEY, LOGS, ONE, Desk, done, draft
 from tests.real.model import ModelServer, Step
+from tests.real.user_project import KEY, LOGS, ONE, Desk, done, draft
 from tests.surfaces.command import repository, write
 from tests.surfaces.small_runs import RUN, plan_of
 
@@ -96,7 +96,7 @@ def test_a_probe_workers_and_a_verifier_bring_a_run_to_its_end(desk: Desk) -> No
         "A3: resolved: it is there",
         "A4: a worker starts",
         "A4: resolved: it is there",
-        "the base case is verified",
+        "verifying the base case",
         "the base case holds",
         "the run ends, completed: every check of the base case passed",
     ]

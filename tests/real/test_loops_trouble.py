@@ -8,14 +8,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tests.real.desk import ONE, Desk, draft
 from tests.real.model import Api, Conversation, Failure, Lane, ModelServer, Step, Usage, failures
 from tests.real.programs import Program
 from tests.real.stage import SUBSCRIPTION, Stage
+from tests.real.user_project import ONE, Desk, draft
 from tests.surfaces.small_runs import plan_of
 
-from dwindle.kernel.exit_codes import EXIT_CODES
-from dwindle.kernel.model import AtomId, Status, StopCode
+from dwindle.kernel.model import EXIT_CODES, AtomId, Status, StopCode
 
 pytestmark = pytest.mark.slow
 
@@ -83,7 +82,7 @@ def test_so_is_a_service_that_is_busy_or_cut_off(
     assert (resolved.status, resolved.attempts) == (Status.RESOLVED, 1)
 
 
-# --- what only a person can mend ------------------------------------------------------------------
+# --- what only a person can fix -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("desk", ONE_OF_EACH, indirect=True)

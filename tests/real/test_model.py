@@ -9,8 +9,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.real.asking import HEADERS, MESSAGES, RESPONSES, ask, item, message, response
 from tests.real.model import Api, Failure, Lane, ModelServer, Step, ToolCall, Usage, failures
+from tests.real.model_client import HEADERS, MESSAGES, RESPONSES, ask, item, message, response
 
 # --- what it says --------------------------------------------------------------------------------
 
@@ -189,7 +189,7 @@ def test_an_answer_can_break_off_and_come_whole_the_next_time(path: str) -> None
     assert again.events[-1]["type"] in {"message_stop", "response.completed"}
 
 
-def test_whoever_hangs_lets_go_when_the_test_is_over_and_no_thread_is_left() -> None:
+def test_a_thread_that_hangs_lets_go_when_the_test_is_over_and_no_thread_is_left() -> None:
     before = threading.active_count()
     with ThreadPoolExecutor(3) as pool:
         with ModelServer(Lane(steps=(Step("x", hang=600),))) as model:

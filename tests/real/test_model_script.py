@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tests.real.asking import MESSAGES, RESPONSES, ask, item, message, response
 from tests.real.model import (
     Api,
     Failure,
@@ -20,6 +19,7 @@ from tests.real.model import (
     ToolResult,
     Usage,
 )
+from tests.real.model_client import MESSAGES, RESPONSES, ask, item, message, response
 
 # --- which step ----------------------------------------------------------------------------------
 
@@ -173,11 +173,11 @@ OUTPUT = {"type": "function_call_output", "call_id": "never", "output": "x"}
         (MESSAGES, [], "a body that is no object"),
         (MESSAGES, {"model": "m"}, "messages is None"),
         (MESSAGES, message(), "begins with the user"),
-        (MESSAGES, message([RESULT]), "which nobody called"),
+        (MESSAGES, message([RESULT]), "which was not called"),
         (MESSAGES, message([{"type": "hologram"}]), "hologram"),
         (MESSAGES, message("something else"), "no lane for 'something else'"),
         (MESSAGES, message("known", "x", "more"), "lane 0 is at its end after 1 answers"),
-        (RESPONSES, response(OUTPUT), "which nobody called"),
+        (RESPONSES, response(OUTPUT), "which was not called"),
         (RESPONSES, response({"type": "hologram"}), "hologram"),
         (RESPONSES, response(previous_response_id="r"), "nothing is stored"),
     ],

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.real.desk import LOGS, ONE, Desk, draft
 from tests.real.model import ModelServer, Request
+from tests.real.user_project import LOGS, ONE, Desk, draft
 from tests.surfaces.command import repository, write
 from tests.surfaces.small_runs import RUN, plan_of
 

@@ -31,7 +31,7 @@ ALLOWED = ("--permission-mode", "acceptEdits", "--allowedTools", "Bash(dwindle:*
 HEAD = """\
 objective:
   goal: Make files
-  background_intent: Somebody asked for them
+  background_intent: A user asked for them
   deliverables: Files
   definition_of_done: They are there
   base_case: {{type: command, value: test -f {last}}}
@@ -179,7 +179,7 @@ def twenty() -> str:
         for n in range(6, 21)
     ]
     groups = "or_groups:\n  way: {choices: [A3, A4], selected: A3, failed: []}\n"
-    return draft("\n".join(atoms) + "\n" + groups, "a20.txt", max_iterations=20)
+    return draft("\n".join(atoms) + "\n" + groups, "a20.txt", max_iterations=20, max_attempts=3)
 
 
 def test_twenty_iterations_with_the_cap_of_the_host_as_it_is(seat: Seat) -> None:
@@ -200,7 +200,9 @@ def test_twenty_iterations_with_the_cap_of_the_host_as_it_is(seat: Seat) -> None
 
 
 def test_a_limit_stops_the_loop_inside_of_the_session(seat: Seat) -> None:
-    seat.agrees_on(draft("  - {id: A1, description: Fail at this}\n", "a1.txt", max_attempts=2))
+    seat.agrees_on(
+        draft("  - {id: A1, description: Fail at this}\n", "a1.txt", max_attempts=2, max_winds=0)
+    )
     with ModelServer(*lanes()) as model:
         ran = seat.says(model, "/dwindle:enter-recursion")
     assert final(ran).startswith("over: "), final(ran)

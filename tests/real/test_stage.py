@@ -1,4 +1,4 @@
-"""The place where programs are run: no key gets in, nobody gets out."""
+"""The place where programs are run: no key gets in, no connection gets out."""
 
 from __future__ import annotations
 

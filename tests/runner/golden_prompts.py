@@ -11,16 +11,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from dwindle.app.plans.load import load_graph
 from dwindle.kernel.actions import Probe, Work
 from dwindle.kernel.events import SessionStarted
 from dwindle.kernel.model import ROOT, AtomId, CheckType, Plan, Role
 from dwindle.kernel.transitions import apply
 from dwindle.ports.work import Failure, Occasion, PlanningOrder, Said, Speaker, WorkOrder
-from dwindle.runner.orders import order_for, order_to_judge
-from dwindle.runner.planning_orders import frontier_of
-from dwindle.runner.planning_prompt import planning_prompt
-from dwindle.runner.prompt import prompt_for
-from dwindle.wiring import load_graph
+from dwindle.runner.orders.planning import frontier_of
+from dwindle.runner.orders.prompt import planning_prompt, prompt_for
+from dwindle.runner.orders.work import order_for, order_to_judge
 
 GOLDEN = Path(__file__).parent / "golden"
 ISO = AtomId("A3")

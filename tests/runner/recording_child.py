@@ -12,8 +12,8 @@ from errno import errorcode
 from functools import reduce
 from pathlib import Path
 
-from dwindle.adapters.disk import DirectoryLock, DurableFile, Locked, RealDisk
-from dwindle.adapters.journals.jsonl import JsonlJournal
+from dwindle.adapters.store.disk import DirectoryLock, DurableFile, Locked, RealDisk
+from dwindle.adapters.store.journal import JsonlJournal
 from dwindle.kernel.events import Event, RunStarted, Waited
 from dwindle.kernel.model import (
     Atom,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import reduce
 from pathlib import Path
 
-from dwindle.adapters.disk import DurableFile
-from dwindle.adapters.journals.jsonl import JsonlJournal
+from tests.doubles.disk import FakeDisk, Image
+
+from dwindle.adapters.store.disk import DurableFile
+from dwindle.adapters.store.journal import JsonlJournal
 from dwindle.kernel.events import AttemptFailed, Event, RunStarted, SessionStarted, Waited
 from dwindle.kernel.model import (
     Atom,
@@ -23,7 +25,6 @@ from dwindle.kernel.model import (
 )
 from dwindle.kernel.transitions import apply
 from dwindle.runner.ledger import Ledger, Store, digest
-from dwindle.testing.disk import FakeDisk, Image
 
 ATOM = AtomId("A1")
 FIRST_PLAN = Plan(
@@ -70,7 +71,7 @@ def decoded(content: bytes) -> Plan:
 
 
 class Clock:
-    """Moves by `step` whenever somebody looks."""
+    """Moves by `step` at every reading."""
 
     def __init__(self, step: float = 0.0) -> None:
         self.now = 1000.0
@@ -104,7 +105,7 @@ def resume(disk: FakeDisk, clock: Clock | None = None) -> Ledger:
 
 
 def found_on(image: Image) -> Plan:
-    """The plan that whoever comes next goes on from."""
+    """The plan that the next runner goes on from."""
     disk = FakeDisk(image)
     plan = decoded(disk.read(PLAN_PATH))
     return plan if plan.control.run_id is None else resume(disk).plan

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tests.runner.judging import (
+from tests.runner.fake_checks import (
     OneTree,
     ToldChecks,
     ToldVerifier,
@@ -20,10 +20,10 @@ from tests.runner.judging import (
 )
 from tests.runner.story import FIRST_PLAN
 
-from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.base_case import Verdict
 from dwindle.kernel.events import Usage
 from dwindle.kernel.model import (
+    Aligned,
     Answer,
     Atom,
     AtomId,
@@ -41,18 +41,19 @@ from dwindle.kernel.model import (
 )
 from dwindle.ports.process import Strength
 from dwindle.ports.work import VerifierReport
-from dwindle.runner.certificate import (
+from dwindle.runner.gate.certificate import (
     Certificate,
     Charge,
     CheckRecord,
     Comparison,
     Contained,
+    LeftParked,
     NotACertificate,
     certificate,
     compare,
 )
-from dwindle.runner.certificate_text import certificate_text
-from dwindle.runner.verification import By, Jury, verify
+from dwindle.runner.gate.certificate_text import certificate_text
+from dwindle.runner.gate.verification import By, Jury, verify
 
 BASE_CASE = checklist(
     named("builds", command("make")),
@@ -149,6 +150,7 @@ def test_everything_that_was_found_is_in_it() -> None:
             "sessions": 4,
             "created": 2,
             "backjumps": 0,
+            "winds": 0,
             "forgiven": 0,
             "redirects": 0,
             "verifications": 0,
@@ -163,6 +165,55 @@ def test_everything_that_was_found_is_in_it() -> None:
     assert made.limits["max_wall_seconds"] == 86400
     assert made.limits["max_tokens"] is None
     assert "stated" not in made.limits
+
+
+def early() -> Certificate:
+    """Checked while A2 is parked, and A3 waits for it; a wind has gone by."""
+    atoms = {
+        **PLAN.atoms,
+        AtomId("A2"): replace(PLAN.atoms[AtomId("A2")], attempts=9, probes=9),
+        AtomId("A3"): Atom(id=AtomId("A3"), description="three", depends_on=("A2",)),
+    }
+    failed = TrailEntry(
+        type=TrailType.FAILURE, atom="A2", attempt=9, reason="no pen\nand no paper", timestamp="t3"
+    )
+    wind = TrailEntry(type=TrailType.WIND, attempt=2, reason="only parked work", timestamp="t4")
+    plan = replace(
+        PLAN, atoms=atoms, trail=(*PLAN.trail, failed, wind), spent=replace(PLAN.spent, winds=2)
+    )
+    return certified(plan=plan)
+
+
+def test_what_was_parked_when_it_was_made_is_in_it() -> None:
+    made = early()
+    assert made.parked == (LeftParked(name="A2", reason="no pen\nand no paper", holds_up=("A3",)),)
+    assert (made.not_needed, made.spent["winds"]) == (("A2", "A3"), 2)
+    assert Certificate.from_json(made.to_json()) == made
+    text = certificate_text(made)
+    assert (
+        text.partition("OPEN AND NOT NEEDED: ")[2]
+        == """\
+A2, A3
+
+PARKED (1)
+  A2: last: no pen and no paper; it holds up A3
+
+TRAIL (4)
+  choice or_A1 -> A1: first
+  failure A1: it broke
+  failure A2: no pen and no paper
+  wind 2: only parked work
+"""
+    )
+    assert "  winds                     2 of 15\n" in text
+
+
+def test_one_that_parked_nothing_does_not_mention_it() -> None:
+    content = json.loads(certified().to_json())
+    assert "parked" not in content
+    spelt = json.dumps({**content, "parked": []}, indent=2, ensure_ascii=False) + "\n"
+    with pytest.raises(NotACertificate):
+        Certificate.from_json(spelt.encode())
 
 
 CHARGES = (
@@ -209,19 +260,19 @@ def test_what_each_role_cost_is_in_it_with_the_judges_of_this_very_round() -> No
     assert (made.spent["tokens"], made.spent["usd"]) == (1000, 0.5)
     assert Certificate.from_json(made.to_json()) == made
     lines = certificate_text(made).splitlines()
-    start = lines.index("  usd                     0.5") + 1
+    start = lines.index("  usd                    0.50") + 1
     assert lines[start : start + 2] == [
-        "  by worker: 3 sessions, 62 s, 12,345 tokens, about 0.1180 USD",
-        "  by verifier: 1 session, 2 s, 100 tokens, 0.2500 USD",
+        "  by worker: 3 sessions, 1 min 1 s, 12,345 tokens, about 0.12 USD",
+        "  by verifier: 1 session, 2 s, 100 tokens, 0.25 USD",
     ]
 
 
-def test_judges_of_whom_nobody_knows_what_they_cost() -> None:
+def test_judges_whose_cost_is_not_known() -> None:
     made = charged(Usage(tokens=100))
     assert made.charges[1] == replace(CHARGES[1], tokens=100, unpriced=100)
     told = replace(made, charges=(replace(made.charges[1], usd=0.5),))
     assert (
-        "  by verifier: 1 session, 2 s, 100 tokens, 0.5000 USD, 100 tokens of unknown price"
+        "  by verifier: 1 session, 2 s, 100 tokens, 0.50 USD, 100 tokens of unknown price"
         in " ".join(certificate_text(told).split("\n")).replace("     ", " ")
     )
 
@@ -351,14 +402,17 @@ PINS (2)
   ci/check.sh
   tests/test_a.py
 
+JUDGED BY: the list of files that steer tools (no work paths: the weaker form)
+
 SPENT
   sessions                  4
   created                   2 of 100
   verifications             0 of 3
   backjumps                 0 of 3
+  winds                     0 of 15
   forgiven                  0 of 50
   redirects                 0 of 20
-  seconds                12.5 of 86400
+  time                   12 s of 24 h
   tokens                  900
   usd                    0.25
 
@@ -387,7 +441,7 @@ def test_the_text_says_what_a_person_opened_and_what_was_bounded() -> None:
         "network     none",
         "writable    /var/cache, /data",
         "env         NPM_TOKEN",
-        "bounds      4096 processes, 1.5 GiB of memory, files of 1.0 GiB",
+        "bounds      4096 processes, 1.5 GiB of memory, files of 1 GiB",
         "",
     ]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dwindle.adapters.journals import event_codec
+from dwindle.adapters.store import event_codec
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import (
     Event,
@@ -25,8 +25,8 @@ from dwindle.kernel.events import (
 )
 from dwindle.kernel.model import CorrectionType, PlanKind
 from dwindle.runner import control
-from dwindle.runner.control import GONE, Control, Line
-from dwindle.runner.crew import News
+from dwindle.runner.control import GONE, ControlClient, ControlSocket
+from dwindle.runner.inbox import Inbox
 from dwindle.runner.sockets import SOCKETS
 
 
@@ -34,18 +34,19 @@ async def told(
     folder: Path, speak: Callable[[], object], refusal: IllegalEvent | None = None
 ) -> tuple[object, list[Event]]:
     """What a person gets to hear, and what the loop was asked."""
-    asked: asyncio.Queue[News] = asyncio.Queue()
+    asked = Inbox()
     heard: list[Event] = []
 
     async def loop() -> None:
         while True:
             news = await asked.get()
+            assert news is not None
             heard.extend((news.event, *news.also))
             news.answer(refusal)
 
     listening = asyncio.create_task(loop())
     try:
-        async with Control(folder, asked, event_codec.decode):
+        async with ControlSocket(folder, asked, event_codec.decode):
             said = await asyncio.to_thread(speak)
             await asyncio.sleep(0.05)
     finally:
@@ -54,7 +55,7 @@ async def told(
 
 
 def spoken(folder: Path, line: bytes) -> object:
-    there = Line.to(folder)
+    there = ControlClient.to(folder)
     assert there is not None
     try:
         return there.ask(line)
@@ -85,13 +86,13 @@ def test_rubbish_is_no_request(tmp_path: Path, line: bytes) -> None:
     assert heard == []
 
 
-def test_nobody_may_make_news(tmp_path: Path) -> None:
+def test_a_client_may_not_make_news(tmp_path: Path) -> None:
     line = event_codec.encode(Waited())
     said, heard = asyncio.run(told(tmp_path, lambda: spoken(tmp_path, line)))
-    assert (said, heard) == ({"ok": False, "why": "nobody may ask for Waited"}, [])
+    assert (said, heard) == ({"ok": False, "why": "Waited cannot be requested"}, [])
 
 
-def test_whoever_pauses_and_goes_ends_the_run(
+def test_a_client_that_pauses_and_goes_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(control, "PATIENCE", 0.01)
@@ -115,7 +116,7 @@ def test_a_list_is_one_change_and_of_redirects_only(tmp_path: Path) -> None:
     ]
 
     def speak() -> list[object]:
-        there = Line.to(tmp_path)
+        there = ControlClient.to(tmp_path)
         assert there is not None
         answers: list[object] = [there.ask(*map(event_codec.encode, one)) for one in lists]
         answers.append(there.ask(b"[]"))
@@ -126,7 +127,7 @@ def test_a_list_is_one_change_and_of_redirects_only(tmp_path: Path) -> None:
     together = {"ok": False, "why": "only redirects may be asked for together"}
     assert said == [
         {"ok": True, "why": ""},
-        {"ok": False, "why": "nobody may ask for Waited"},
+        {"ok": False, "why": "Waited cannot be requested"},
         together,
         together,
         {"ok": False, "why": "not a request: the list is empty"},
@@ -137,10 +138,10 @@ def test_a_list_is_one_change_and_of_redirects_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "taken_up_by", [RedirectRequested(active=False), StopRequested(reason="n")]
 )
-def test_a_pause_that_somebody_else_takes_up_does_not_end_the_run(
+def test_a_pause_that_another_client_takes_up_does_not_end_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken_up_by: Event
 ) -> None:
-    """Whoever gives the pause back takes it up; whoever asks for something else does not."""
+    """A client that ends the pause takes it up; one that asks for something else does not."""
     monkeypatch.setattr(control, "PATIENCE", 0.04)
 
     def speak() -> None:
@@ -153,10 +154,10 @@ def test_a_pause_that_somebody_else_takes_up_does_not_end_the_run(
     assert heard == [RedirectRequested(), taken_up_by, *ends]
 
 
-def test_nobody_listens(tmp_path: Path) -> None:
-    assert Line.to(tmp_path) is None
+def test_no_run_listens(tmp_path: Path) -> None:
+    assert ControlClient.to(tmp_path) is None
     (tmp_path / SOCKETS[PlanKind.GRAPH]).touch()
-    assert Line.to(tmp_path) is None
+    assert ControlClient.to(tmp_path) is None
 
 
 def test_a_path_longer_than_a_socket_may_have(tmp_path: Path) -> None:
@@ -195,12 +196,12 @@ def test_a_process_of_ours_in_a_namespace_of_its_own_is_not_heard(
         return json.loads(done.stdout)
 
     said, heard = asyncio.run(told(tmp_path, speak))
-    refused = {"ok": False, "why": "nobody may ask from inside of a sandbox"}
+    refused = {"ok": False, "why": "requests from inside of a sandbox are refused"}
     assert said == ({"ok": True, "why": ""} if is_heard else refused)
     assert heard == ([StopRequested(reason="I want it")] if is_heard else [])
 
 
-def test_whoever_is_in_another_namespace_and_not_ours_is_heard(
+def test_a_client_in_another_namespace_that_is_not_ours_is_heard(
     tmp_path: Path, require_tool: Callable[[str], Path]
 ) -> None:
     """As a person in a container, whose work is run from outside of it."""
@@ -208,7 +209,7 @@ def test_whoever_is_in_another_namespace_and_not_ours_is_heard(
     require_tool("unshare")
     path = str(tmp_path / SOCKETS[PlanKind.GRAPH])
     answer = tmp_path / "answer"
-    # The shell ends, so whoever asks is nobody's child any more.
+    # The shell ends, so the client has no parent of ours any more.
     inner = shlex.join([*IN_A_NAMESPACE, sys.executable, "-c", ASKS, path])
     script = f"setsid sh -c {shlex.quote(f'sleep 0.2; {inner} > {answer}')} &"
 

@@ -16,16 +16,16 @@ from dwindle.kernel.base_case import Verdict
 from dwindle.kernel.model import Atom, AtomId, Check, CheckType
 from dwindle.ports.work import NoReport, VerifierReport, WorkerReport
 from dwindle.ports.workspace import Change
-from dwindle.runner.evidence import Evidence, Rules, Work, judge_work
-from dwindle.runner.judging_tools import Tool
-from dwindle.runner.steering import Steering
+from dwindle.runner.gate.evidence import Evidence, Rules, SessionWork, judge_work
+from dwindle.runner.gate.steering import ToolSteering
+from dwindle.toolchains.tools import Tool
 
 CHECKS = MechanicalChecks(PlainContainment())
 NOTHING = Change(paths=())
 SUCCESS = WorkerReport(success=True, summary="done")
 NOTHING_TO_SHOW = Evidence(
     holds=False,
-    reason="success was reported, but there is nothing to show: no file changed, none is new",
+    reason="success was reported, but no file changed and none is new\nThe report said: done",
 )
 
 
@@ -47,7 +47,7 @@ def judge(
     began_ns: int | None = None,
 ) -> Evidence:
     began = None if began_ns is None else lambda: began_ns
-    work = Work(tree=tree, change=Change(paths=changed), began_ns=began)
+    work = SessionWork(tree=tree, change=Change(paths=changed), began_ns=began)
     return asyncio.run(judge_work(atom(check), report, work, CHECKS, rules or Rules()))
 
 
@@ -95,7 +95,7 @@ def test_a_report_of_failure_is_a_failure_with_its_reason(tmp_path: Path) -> Non
 
 
 def test_a_change_that_is_not_plain_is_a_failure_with_its_reason(tmp_path: Path) -> None:
-    work = Work(tree=tmp_path, change=Change(paths=("a",), trouble="history was rewritten"))
+    work = SessionWork(tree=tmp_path, change=Change(paths=("a",), trouble="history was rewritten"))
 
     seen = asyncio.run(judge_work(atom(), SUCCESS, work, CHECKS, Rules()))
 
@@ -110,7 +110,7 @@ def test_a_worker_that_touches_a_pin_has_failed_even_if_its_check_holds(tmp_path
     changed = ("src/a.py", "ci/check.sh", "tests/new/ok.py", "tests/conftest.py")
 
     assert judge(tmp_path, check=command("touch ran"), changed=changed, rules=rules) == Evidence(
-        holds=False, reason="touched what is protected: ci/check.sh, tests/conftest.py"
+        holds=False, reason="changed protected files: ci/check.sh, tests/conftest.py"
     )
 
 
@@ -121,7 +121,7 @@ def test_a_worker_that_steers_the_tests_has_failed(tmp_path: Path) -> None:
     async def at_alignment(path: str) -> bytes | None:
         return before if path.endswith("pyproject.toml") else None
 
-    rules = Rules(steering=Steering(tools=(Tool.PYTEST,)), at_alignment=at_alignment)
+    rules = Rules(steering=ToolSteering(tools=(Tool.PYTEST,)), at_alignment=at_alignment)
     for folder, content in {
         "honest": before.replace(b'"x"', b'"y"'),
         "cheat": before.replace(b"x = 1", b"x = 2"),
@@ -137,7 +137,7 @@ def test_a_worker_that_steers_the_tests_has_failed(tmp_path: Path) -> None:
 
     assert judge(tmp_path, changed=changed, rules=rules) == Evidence(
         holds=False,
-        reason="touched what steers the tests: new/conftest.py, cheat/pyproject.toml, "
+        reason="changed files that steer the tests: new/conftest.py, cheat/pyproject.toml, "
         "gone/pyproject.toml, link/pyproject.toml; what tests need belongs into the test files "
         "themselves",
     )
@@ -154,14 +154,19 @@ def test_a_worker_that_changes_what_a_command_leads_to_has_failed(tmp_path: Path
         asked.append(path)
         return then.get(path)
 
+    async def aligned_files() -> tuple[str, ...]:
+        return tuple(then)
+
     rules = Rules(
-        steering=Steering(tools=(Tool.MAKE,), lines=("make test",)), at_alignment=at_alignment
+        steering=ToolSteering(tools=(Tool.MAKE,), lines=("make test",)),
+        at_alignment=at_alignment,
+        aligned_files=aligned_files,
     )
     for path in ("Makefile", "GNUmakefile", "run.sh", "test", "sub/conftest.py"):
         assert judge(tmp_path, changed=("a.py", path), rules=rules) == Evidence(
             holds=False,
-            reason=f"touched what steers the tests: {path}; what tests need belongs into the test "
-            "files themselves",
+            reason=f"changed files that steer the tests: {path}; what tests need belongs into the "
+            "test files themselves",
         )
     often = len(asked)
     assert judge(tmp_path, changed=("a.py", "docs/Makefile"), rules=rules).holds
@@ -221,7 +226,8 @@ def test_without_a_verifier_such_a_check_does_not_hold(tmp_path: Path) -> None:
     nice = Check(type=CheckType.ASSERTION, value="it is nice")
 
     assert judge(tmp_path, check=nice, changed=("a.py",)).reason == (
-        "success was reported, but its check does not hold. Not judged: no verifier was asked"
+        "success was reported, but its check does not hold. Not judged: no verifier was asked\n"
+        "The report said: done"
     )
 
 
@@ -241,7 +247,7 @@ def test_artifacts_that_do_not_exist_are_a_failure_even_if_something_changed(
     assert judge(tree, report=report, changed=("a",), check=command("true")) == Evidence(
         holds=False,
         reason=(
-            "reported artifacts that do not exist: gone, nul;"
+            "reported artifacts that do not exist: gone, nul\\x00;"
             " reported artifacts outside of its tree: ../beside, out, /etc/passwd, ."
         ),
     )

@@ -13,7 +13,7 @@ import pytest
 from dwindle.ports.checks import Ran
 from dwindle.ports.iteration import Guarded
 from dwindle.ports.process import Captured, Command, Ended, Strength
-from dwindle.runner.guard import Guard, Judgement, words
+from dwindle.runner.modes.tree.guard import Guard, Judgement, words
 
 GREEN = Ended(exit_code=0, stdout=Captured(head=b"fine\n", size=5))
 RED = Ended(exit_code=1)

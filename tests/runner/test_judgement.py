@@ -8,7 +8,7 @@ from dwindle.kernel.base_case import Verdict
 from dwindle.kernel.model import Check, CheckType, Criterion
 from dwindle.ports.checks import CheckResult
 from dwindle.ports.work import NoReport, Score, Trouble, VerifierReport
-from dwindle.runner.judgement import judged
+from dwindle.runner.gate.judgement import result_of_report
 
 PASSED, FAILED, COULD_NOT_RUN, NOT_JUDGED = Verdict
 PLEASANT = Check(type=CheckType.ASSERTION, value="it is pleasant")
@@ -30,8 +30,8 @@ def scored(*scores: tuple[str, int], passed: bool = True) -> VerifierReport:
 def test_the_weighted_average_decides_and_not_what_the_verifier_thinks_of_it() -> None:
     check = rubric(clear=0.4, design=0.6)
 
-    low = judged(check, scored(("clear", 5), ("design", 2), passed=True))
-    high = judged(check, scored(("design", 4), ("clear", 3), passed=False))
+    low = result_of_report(check, scored(("clear", 5), ("design", 2), passed=True))
+    high = result_of_report(check, scored(("design", 4), ("clear", 3), passed=False))
 
     assert low == CheckResult(
         check=check,
@@ -57,18 +57,18 @@ def test_a_threshold_that_is_met_exactly_is_met_whatever_floats_make_of_it() -> 
     in_floats = sum(0.1 * s for _, s in scores) / sum(weights.values())
     assert in_floats != 3.5
 
-    assert judged(rubric(3.5, **weights), scored(*scores)).verdict is PASSED
-    assert judged(rubric(3.5, a=0.3, b=0.1), scored(("a", 4), ("b", 2))).verdict is PASSED
+    assert result_of_report(rubric(3.5, **weights), scored(*scores)).verdict is PASSED
+    assert result_of_report(rubric(3.5, a=0.3, b=0.1), scored(("a", 4), ("b", 2))).verdict is PASSED
 
 
 def test_weights_need_not_add_up_to_one_and_one_may_be_nothing() -> None:
-    assert judged(rubric(4, a=3, b=0), scored(("a", 4), ("b", 1))).verdict is PASSED
+    assert result_of_report(rubric(4, a=3, b=0), scored(("a", 4), ("b", 1))).verdict is PASSED
 
 
 def test_plain_criteria_take_one_score_under_any_name() -> None:
-    assert judged(SIMPLE, scored(("overall", 3))).verdict is PASSED
-    assert judged(SIMPLE, scored(("overall", 2))).verdict is FAILED
-    assert judged(SIMPLE, scored(("one", 5), ("two", 5))).verdict is NOT_JUDGED
+    assert result_of_report(SIMPLE, scored(("overall", 3))).verdict is PASSED
+    assert result_of_report(SIMPLE, scored(("overall", 2))).verdict is FAILED
+    assert result_of_report(SIMPLE, scored(("one", 5), ("two", 5))).verdict is NOT_JUDGED
 
 
 def test_two_criteria_of_one_name_take_their_scores_in_order() -> None:
@@ -78,8 +78,8 @@ def test_two_criteria_of_one_name_take_their_scores_in_order() -> None:
         pass_threshold=4,
     )
 
-    assert judged(twice, scored(("a", 5), ("a", 1))).verdict is PASSED
-    assert judged(twice, scored(("a", 1), ("a", 5))).verdict is FAILED
+    assert result_of_report(twice, scored(("a", 5), ("a", 1))).verdict is PASSED
+    assert result_of_report(twice, scored(("a", 1), ("a", 5))).verdict is FAILED
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_scores_that_are_not_what_was_asked_for_judge_nothing(
 ) -> None:
     check = rubric(a=1, b=1)
 
-    assert judged(check, VerifierReport(passed=True, scores=scores)) == CheckResult(
+    assert result_of_report(check, VerifierReport(passed=True, scores=scores)) == CheckResult(
         check=check, verdict=NOT_JUDGED, evidence=f"Not judged: {why}"
     )
 
@@ -128,7 +128,7 @@ def test_scores_that_are_not_what_was_asked_for_judge_nothing(
     "check", [rubric(a=0), Check(type=CheckType.QUALITY, criteria="a", pass_threshold=None)]
 )
 def test_without_threshold_or_weight_nothing_is_judged(check: Check) -> None:
-    assert judged(check, scored(("a", 5))).verdict is NOT_JUDGED
+    assert result_of_report(check, scored(("a", 5))).verdict is NOT_JUDGED
 
 
 @pytest.mark.parametrize(
@@ -160,19 +160,19 @@ def test_without_threshold_or_weight_nothing_is_judged(check: Check) -> None:
         (
             NoReport(trouble=Trouble.TIMED_OUT, reason="1800 s"),
             NOT_JUDGED,
-            "Not judged: the verifier came to nothing (timed_out): 1800 s",
+            "Not judged: the verifier has no verdict (timed_out): 1800 s",
         ),
     ],
 )
 def test_an_assertion_needs_a_word_with_evidence(
     report: VerifierReport | NoReport, verdict: Verdict, evidence: str
 ) -> None:
-    assert judged(PLEASANT, report) == CheckResult(
+    assert result_of_report(PLEASANT, report) == CheckResult(
         check=PLEASANT, verdict=verdict, evidence=evidence
     )
 
 
 def test_what_a_verifier_says_is_cut_to_a_bound() -> None:
-    wordy = judged(PLEASANT, VerifierReport(passed=False, evidence="x" * 10_000))
+    wordy = result_of_report(PLEASANT, VerifierReport(passed=False, evidence="x" * 10_000))
 
     assert len(wordy.evidence) == 1500 + len(" [...]")

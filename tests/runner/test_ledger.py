@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.doubles.disk import FakeDisk
 from tests.runner.story import (
     EVENTS,
     JOURNALS,
@@ -20,15 +19,14 @@ from tests.runner.story import (
     resume,
 )
 
-from dwindle.adapters.disk import DurableFile
-from dwindle.adapters.formats.graph_plan import GraphWriter, decode
-from dwindle.adapters.journals.jsonl import JsonlJournal
+from dwindle.adapters.formats.graph.plan import GraphWriter, decode
+from dwindle.adapters.store.disk import DurableFile
+from dwindle.adapters.store.journal import JsonlJournal
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import SessionStarted
 from dwindle.kernel.model import AtomId, Plan, Role
 from dwindle.kernel.transitions import apply
 from dwindle.ports.store import StoreFailed
-from dwindle.runner.aside import Aside
 from dwindle.runner.ledger import (
     SAVE_EVERY,
     EditedByHand,
@@ -38,7 +36,6 @@ from dwindle.runner.ledger import (
     digest,
     refold,
 )
-from dwindle.testing.disk import FakeDisk
 
 # --- recording -----------------------------------------------------------------------------------
 
@@ -128,49 +125,16 @@ def test_what_could_not_be_committed_has_not_happened() -> None:
     assert [ledger.record(event) for event in EVENTS[1:]] == PLANS[2:]
 
 
-def test_what_was_noted_can_become_durable_aside() -> None:
+def test_the_ledger_of_a_tree_has_a_journal_and_no_file() -> None:
     disk = new_disk()
-    ledger = begin(disk, Clock())
-    ledger.record(EVENTS[0])
-    for event in EVENTS[1:4]:
-        ledger.note(event)
-    syncs = CountsSyncs.of(disk)
-    asyncio.run(ledger.commit_aside(Aside()))
-    assert (syncs.count, list(ledger.history())) == (1, EVENTS[:4])
-    asyncio.run(ledger.commit_aside(Aside()))
-    assert syncs.count == 1
-    assert (found_on(disk.image()), ledger.plan) == (PLANS[4], PLANS[4])
-
-
-def test_what_could_not_be_committed_aside_has_not_happened_either() -> None:
-    disk = new_disk()
-    ledger = begin(disk, Clock())
-    ledger.record(EVENTS[0])
+    journal = JsonlJournal.create(disk, JOURNALS, "01RUN", after=0, versions=())
+    ledger = Ledger(PLANS[0], journal)
+    assert [ledger.record(event) for event in EVENTS] == PLANS[1:]
     before = disk.image()
-    ledger.note(EVENTS[1])
-    disk.limit_space(100)
-    with pytest.raises(StoreFailed):
-        asyncio.run(ledger.commit_aside(Aside()))
-    assert (disk.image(), ledger.plan) == (before, PLANS[1])
-    disk.limit_space(None)
-    assert [ledger.record(event) for event in EVENTS[1:]] == PLANS[2:]
-
-
-def test_who_is_cancelled_while_it_becomes_durable_hears_so_when_it_is() -> None:
-    disk = new_disk()
-    ledger = begin(disk, Clock())
-    ledger.record(EVENTS[0])
-    ledger.note(EVENTS[1])
-
-    class Late(Aside):
-        async def done(self, work: Callable[[], object]) -> asyncio.CancelledError | None:
-            work()
-            return asyncio.CancelledError("meanwhile")
-
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(ledger.commit_aside(Late()))
-    assert (list(ledger.history()), ledger.plan) == (EVENTS[:2], PLANS[2])
-    assert ledger.record(EVENTS[2]) == PLANS[3]
+    assert ledger.seconds_until_due() is None
+    ledger.flush()
+    ledger.close()
+    assert disk.image() == before
 
 
 def test_the_loop_can_ask_how_long_it_may_sleep() -> None:
@@ -205,7 +169,7 @@ def test_a_run_that_the_file_does_not_name_yet_is_not_acknowledged() -> None:
     disk = new_disk()
     ledger = begin(disk, Clock())
     ledger.record(EVENTS[0])
-    assert number_on(disk) == 1  # else a crash now would leave a journal that nobody looks for
+    assert number_on(disk) == 1  # else a crash now would leave a journal that no runner looks for
 
     disk = new_disk()
     ledger = begin(disk, Clock())
@@ -304,7 +268,7 @@ def test_a_file_ahead_of_its_journal_is_refused() -> None:
 
 
 def left_at_rest(*, paused: bool = False, why: str | None = None) -> tuple[Plan, Store]:
-    """A run that nobody holds, with a real plan file."""
+    """A run that no runner holds, with a real plan file."""
     control = replace(PLANS[3].control, redirect_requested=paused, stop_reason=why)
     plan = replace(PLANS[3], control=control)
     writer = GraphWriter(b"A body.\n")
@@ -325,7 +289,7 @@ def left_at_rest(*, paused: bool = False, why: str | None = None) -> tuple[Plan,
         ({"why": "nothing is left to try"}, {"stop_requested": True}),
     ],
 )
-def test_what_the_file_asked_for_while_nobody_looked_is_dropped(
+def test_what_the_file_asked_for_between_runs_is_dropped(
     left: dict[str, Any], asked: dict[str, Any]
 ) -> None:
     plan, store = left_at_rest(**left)

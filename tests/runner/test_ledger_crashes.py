@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from tests.doubles.disk import FakeDisk, Image
 from tests.runner.story import (
     EVENTS,
     PLAN_PATH,
@@ -23,7 +24,6 @@ from tests.runner.story import (
 
 from dwindle.ports.store import StoreFailed
 from dwindle.runner.ledger import digest
-from dwindle.testing.disk import FakeDisk, Image
 
 # --- the power goes off --------------------------------------------------------------------------
 

@@ -14,8 +14,8 @@ from time import sleep
 import pytest
 from tests.runner import recording_child
 
-from dwindle.adapters.disk import RealDisk
-from dwindle.adapters.journals.jsonl import read_journal
+from dwindle.adapters.store.disk import RealDisk
+from dwindle.adapters.store.journal import read_journal
 
 CHILD = [sys.executable, str(Path(recording_child.__file__))]
 
@@ -101,7 +101,7 @@ def test_a_full_file_system_is_reported_and_holds_what_was_acknowledged(
     (copy := tmp_path / "copy").mkdir()
     namespace = [unshare, "--map-root-user", "--mount"]
     if subprocess.run([*namespace, "true"], check=False, stderr=subprocess.DEVNULL).returncode:
-        pytest.skip("this machine lets nobody mount a tmpfs")
+        pytest.skip("this machine does not allow to mount a tmpfs")
     ended = subprocess.run(
         [*namespace, "sh", "-c", SMALL_DISK, "sh", *CHILD],
         cwd=tmp_path,
@@ -111,7 +111,7 @@ def test_a_full_file_system_is_reported_and_holds_what_was_acknowledged(
         check=False,
     )
     if ended.returncode == 77:
-        pytest.skip("this machine lets nobody mount a tmpfs")
+        pytest.skip("this machine does not allow to mount a tmpfs")
     *numbers, verdict = ended.stdout.split("\n")[:-1]
     last = int(numbers[-1])
     assert (verdict, last > 50) == ("failed ENOSPC", True)

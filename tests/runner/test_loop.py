@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from tests.doubles.workspaces import MemoryWorkspace
 from tests.runner.story import FIRST_PLAN
 
 from dwindle.adapters.agents.command import CommandAgent
 from dwindle.adapters.checks.mechanical import MechanicalChecks
-from dwindle.adapters.disk import DurableFile, RealDisk
-from dwindle.adapters.formats import graph_plan
-from dwindle.adapters.formats.graph_plan import GraphWriter
-from dwindle.adapters.journals.jsonl import JsonlJournal
+from dwindle.adapters.formats.graph import plan as graph_plan
+from dwindle.adapters.formats.graph.plan import GraphWriter
+from dwindle.adapters.store.disk import DurableFile, RealDisk
+from dwindle.adapters.store.journal import JsonlJournal
+from dwindle.app.open_run.shared import SystemClock
 from dwindle.kernel.actions import Stop
-from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import (
     AddAtom,
@@ -36,6 +37,7 @@ from dwindle.kernel.events import (
     StopRequested,
 )
 from dwindle.kernel.model import (
+    Aligned,
     Atom,
     AtomId,
     Binding,
@@ -48,18 +50,17 @@ from dwindle.kernel.model import (
     StopCode,
 )
 from dwindle.ports.workspace import WorkspaceFailed
-from dwindle.runner.aside import Aside
-from dwindle.runner.crew import Crew, News
-from dwindle.runner.evidence import Rules
+from dwindle.runner.file_watch import FileWatch
+from dwindle.runner.gate.certificate import Contained
+from dwindle.runner.gate.evidence import Rules
+from dwindle.runner.gate.gate import Gate
+from dwindle.runner.inbox import Message
 from dwindle.runner.ledger import Ledger, Store, digest
 from dwindle.runner.loop import Halted, Loop
-from dwindle.runner.outboxes import Outboxes
-from dwindle.runner.replay import replayed
-from dwindle.runner.sessions import Sessions
-from dwindle.runner.watching import FileWatch
-from dwindle.surfaces.running import SystemClock
+from dwindle.runner.modes.graph import GraphMode
+from dwindle.runner.replay import replay
+from dwindle.runner.session import AgentRunner
 from dwindle.testing.bare_process import BareProcess
-from dwindle.testing.workspaces import MemoryWorkspace
 
 BODY = b"\n# Prompt\n"
 FOREVER = ("sleep", "60")
@@ -95,15 +96,18 @@ class Rig:
         containment = BareProcess()
         workspace = workspace_of(folder=root)
         clock = SystemClock()
-        sessions = Sessions(
-            workspace=workspace,
-            containment=containment,
-            checks=MechanicalChecks(containment),
+        agents = AgentRunner(
             agents={Role.WORKER: CommandAgent(argv=FOREVER)},
+            sandbox=containment,
+            outboxes=root / "outbox",
+        )
+        gate = Gate(
+            workspace=workspace,
+            checks=MechanicalChecks(containment),
+            rules=Rules(),
             clock=clock,
             logs=root / "logs",
-            outboxes=Outboxes(root / "outbox"),
-            rules=Rules(),
+            contained=Contained(strength=containment.strength, mechanism=containment.mechanism),
         )
         self.told: list[Event] = []
         self.started = asyncio.Event()
@@ -113,8 +117,8 @@ class Rig:
             lambda content: (graph_plan.decode(content).plan, graph_plan.decode(content).body),
             root / "as-found.md",
         )
-        crew = Crew(sessions, lambda: self.ledger.plan)
-        self.loop = Loop(self.ledger, crew, workspace, clock, self._hear, file=watch, aside=Aside())
+        mode = GraphMode(agents, gate, lambda: self.ledger.plan)
+        self.loop = Loop(self.ledger, mode, clock, self._hear, file=watch, meter=agents.meter)
         self.loop.begin(RunStarted(run_id="01RUN", aligned=Aligned(commit="0" * 40)))
 
     @property
@@ -134,7 +138,7 @@ def asked(rig: Rig, *events: Event) -> asyncio.Future[IllegalEvent | None]:
     done: asyncio.Future[IllegalEvent | None] = asyncio.get_running_loop().create_future()
     first, *rest = events
     also = tuple(event for event in rest if isinstance(event, Redirected))
-    rig.loop.asked.put_nowait(News(event=first, also=also, may_be_refused=True, done=done))
+    rig.loop.inbox.put_nowait(Message(event=first, also=also, may_be_refused=True, done=done))
     return done
 
 
@@ -162,7 +166,7 @@ def test_a_session_that_is_ended_before_it_began_leaves_no_trace(tmp_path: Path)
 
 
 def test_a_flag_in_the_file_is_heard_before_the_file_is_written_over(tmp_path: Path) -> None:
-    """The start of a session waits to be saved when somebody sets the flag."""
+    """The start of a session waits to be saved when a user sets the flag."""
 
     async def story() -> Halted:
         rig = Rig(tmp_path)
@@ -210,7 +214,7 @@ def test_what_was_decided_is_done_before_a_flag_in_the_file_is_heard(tmp_path: P
         "SessionInterrupted",
         "RunEnded",
     ]
-    assert len(list(replayed(plan, enumerate(happened, 1)))) == len(happened)
+    assert len(list(replay(plan, enumerate(happened, 1)))) == len(happened)
 
 
 class Entangled(MemoryWorkspace):
@@ -255,7 +259,7 @@ def test_what_was_built_upon_what_got_lost_comes_off_the_branch_too(tmp_path: Pa
 def test_a_change_of_several_redirects_is_refused_as_a_whole(
     tmp_path: Path, order: tuple[int, int]
 ) -> None:
-    """Whichever of them cannot be had; and nobody who is at work notices."""
+    """Whichever of them cannot be had; and no session at work is disturbed."""
     wanted = (
         Redirected(
             type=CorrectionType.CONSTRAINT_CHANGE,

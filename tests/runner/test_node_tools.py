@@ -1,4 +1,4 @@
-"""Lists of tools: what they may hold, and what becomes of one that nobody can go by."""
+"""Lists of tools: what they may hold, and what the runner does with an invalid one."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from dwindle.kernel.problem import Problem
-from dwindle.runner.node_tools import (
+from dwindle.kernel.model import Problem
+from dwindle.runner.modes.tree.node_tools import (
     HINT,
     MOST_BYTES,
     NodeTools,
-    decoded,
-    lists_among,
+    decode_tools,
     path_of,
+    tool_lists_in,
     tools_of,
 )
 
@@ -29,7 +29,7 @@ def refused(*whats: str) -> NodeTools:
     "text", [b'{"allow": ["Read", "Edit"]}', b'["Read", "Edit"]', b' [ "Read",\n"Edit"]\n']
 )
 def test_the_names_of_tools(text: bytes) -> None:
-    assert decoded(text, PATH) == NodeTools(names=("Read", "Edit"))
+    assert decode_tools(text, PATH) == NodeTools(names=("Read", "Edit"))
 
 
 @pytest.mark.parametrize(
@@ -43,19 +43,19 @@ def test_the_names_of_tools(text: bytes) -> None:
         (b'{"allow": "Read"}', "it should be a list of names"),
         (b'"Read"', "it should be a list of names"),
         (b"null", "it should be a list of names"),
-        (b"[]", "it allows nothing, and a session without a tool can do nothing"),
+        (b"[]", "it allows no tool, and a session without tools can do nothing"),
         (b"[" + b"1," * 300 + b"1]", "it has more than 200 names"),
         (b" " * (MOST_BYTES + 1), f"it has more than {MOST_BYTES} bytes"),
     ],
 )
 def test_rubbish_is_refused_with_what_is_wrong(text: bytes, what: str) -> None:
-    assert decoded(text, PATH) == refused(what)
+    assert decode_tools(text, PATH) == refused(what)
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
     text = b'["Read", 7, "Bash(ls *)", "Read", "", ["Edit"], "a,b"]'
     no = "is no name of a tool"
-    assert decoded(text, PATH) == refused(
+    assert decode_tools(text, PATH) == refused(
         f"entry 2 {no}",
         f"entry 3 {no}",
         "Read is named twice",
@@ -66,8 +66,8 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 
 
 def test_deep_nesting_and_bad_bytes_are_no_crash() -> None:
-    assert decoded(b"[" * 60_000, PATH).problems
-    assert decoded(b'["\xff"]', PATH).problems
+    assert decode_tools(b"[" * 60_000, PATH).problems
+    assert decode_tools(b'["\xff"]', PATH).problems
 
 
 def test_no_list_allows_everything_and_what_is_no_file_is_refused(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_no_list_allows_everything_and_what_is_no_file_is_refused(tmp_path: Path
     assert tools_of(tmp_path, "a") == NodeTools(names=("Read",))
     file.unlink()
     os.mkfifo(file)
-    no_file = refused("it is no file that could be read")
+    no_file = refused("it is not a readable file")
     assert tools_of(tmp_path, "a") == no_file
     file.unlink()
     file.mkdir()
@@ -95,4 +95,4 @@ def test_which_paths_are_lists() -> None:
         *(".runner/nodes/a/tools.json", ".runner/nodes/a/tools.json/x", ".runner/nodes/a/b.json"),
         *(".runner/nodes/tools.json", ".runner/nodes/a/b/tools.json", "tools.json"),
     ]
-    assert lists_among(paths) == (".runner/nodes/a/tools.json",)
+    assert tool_lists_in(paths) == (".runner/nodes/a/tools.json",)

@@ -12,7 +12,6 @@ from typing import Any
 from tests.runner.story import FIRST_PLAN
 
 from dwindle.kernel.actions import Probe, Work
-from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.decide import decide
 from dwindle.kernel.events import (
     AtomResolved,
@@ -27,6 +26,7 @@ from dwindle.kernel.events import (
 )
 from dwindle.kernel.model import (
     ROOT,
+    Aligned,
     Atom,
     AtomId,
     Binding,
@@ -46,7 +46,7 @@ from dwindle.kernel.model import (
 )
 from dwindle.kernel.transitions import apply
 from dwindle.ports.work import Failure, Purpose, Step, WorkOrder
-from dwindle.runner.orders import check_json, order_for, order_json, order_to_judge
+from dwindle.runner.orders.work import check_json, order_for, order_json, order_to_judge
 
 CHECK = Check(type=CheckType.COMMAND, value="make test")
 
@@ -202,7 +202,7 @@ def test_only_its_own_failures_are_told() -> None:
     assert order_on(plan, "A2").failures == ()
 
 
-def test_whoever_knows_better_evidence_may_give_it() -> None:
+def test_a_caller_with_better_evidence_may_give_it() -> None:
     plan, session = started(running(atom("A1")), "A1")
     better = [Failure(attempt=n, reason="x" * 5000 + " the end") for n in range(9)]
     work = Work(atom=AtomId("A1"), because="")
@@ -345,6 +345,7 @@ def test_the_public_fields_come_first_and_are_as_promised() -> None:
         "path": [],
         "findings": "",
         "stalled": True,
+        "failed": 1,
         "session_of_atom": 2,
         "timeout_seconds": 1800.0,
         "touches": [],

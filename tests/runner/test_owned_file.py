@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dwindle.runner.owned_file import content_of, make_way, put_back
+from dwindle.runner.modes.tree.owned_file import content_of, make_way, restore
 
 
 def gone(path: Path) -> None:
@@ -61,11 +61,11 @@ def test_it_is_no_file_any_more_and_comes_back(
     secret.write_text("secret")
     harm(path)
     assert content_of(path, 100) is None
-    assert put_back(path, b"ours", 100)
+    assert restore(path, b"ours", 100)
     assert content_of(path, 100) == b"ours"
     assert not path.parent.is_symlink()
     assert secret.read_text() == "secret"
-    assert not put_back(path, b"ours", 100)
+    assert not restore(path, b"ours", 100)
 
 
 def test_no_more_is_read_than_was_asked_for(tmp_path: Path) -> None:
@@ -76,12 +76,12 @@ def test_no_more_is_read_than_was_asked_for(tmp_path: Path) -> None:
 
 def test_what_was_not_there_is_taken_away_again(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
-    assert not put_back(path, None, 100)
+    assert not restore(path, None, 100)
     path.mkdir()
-    assert put_back(path, None, 100)
+    assert restore(path, None, 100)
     assert not path.exists()
     path.write_text("new")
-    assert put_back(path, None, 100)
+    assert restore(path, None, 100)
     assert not path.exists()
 
 

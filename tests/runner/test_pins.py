@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dwindle.kernel.model import BaseCase, Check, ChecklistItem, CheckType, Objective
-from dwindle.runner.pins import pins_of, touched
+from dwindle.runner.gate.pins import pins_of, protected_changes
 
 TRACKED = (
     "Makefile",
@@ -135,11 +135,11 @@ def test_a_new_file_below_a_protected_folder_is_a_touch() -> None:
         "tests/conftest.py",
     )
 
-    assert touched(
+    assert protected_changes(
         ("Makefile", "ci/check.sh"), ("ci", "!ci/notes.md", "**/conftest.py"), changed
     ) == (
         "ci/new.sh",
         "Makefile",
         "tests/conftest.py",
     )
-    assert touched((), (), changed) == ()
+    assert protected_changes((), (), changed) == ()

@@ -26,8 +26,8 @@ from dwindle.kernel.model import (
     TrailType,
 )
 from dwindle.ports.work import Failure, Occasion, PlanningOrder, Said, Speaker
-from dwindle.runner.planning_orders import (
-    bounded,
+from dwindle.runner.orders.planning import (
+    bounded_order,
     frontier_json,
     frontier_of,
     planning_order_json,
@@ -117,6 +117,7 @@ GOLDEN_PLAN: dict[str, Any] = {
             ]
         },
         "protected_paths": ["tests"],
+        "work_paths": [],
     },
     "status": "pending",
     "iteration": 0,
@@ -235,7 +236,7 @@ def flat(count: int) -> Plan:
 
 def test_nothing_makes_an_order_long() -> None:
     long = "y" * 50_000
-    order = bounded(
+    order = bounded_order(
         replace(
             ORDER,
             words=long,

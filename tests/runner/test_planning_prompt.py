@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.runner.golden_prompts import ALIGNING, fixed_plan, redirecting
 
 from dwindle.ports.work import Failure, Occasion, PlanningOrder, Said, Speaker
-from dwindle.runner.planning_prompt import planning_prompt
+from dwindle.runner.orders.prompt import planning_prompt
 
 PLAN = fixed_plan()
 REDIRECTING = redirecting(PLAN)
@@ -37,7 +37,7 @@ def test_no_text_of_others_can_pass_for_ours() -> None:
         "Why they want it",
         "What was said since, the latest last",
         "The draft so far",
-        "What has to be mended",
+        "What has to be fixed",
         "Questions",
         "Your report",
     ]
@@ -54,7 +54,7 @@ def test_what_is_empty_is_left_out_and_the_beginning_is_always_the_same() -> Non
     assert "The plan as it stands" not in headings(unplanned)
 
 
-def test_whoever_may_not_ask_is_not_told_how() -> None:
+def test_a_planner_that_may_not_ask_is_not_told_how() -> None:
     silent = planning_prompt(replace(ALIGNING, may_ask=False))
     assert ('{"questions"' in silent, "No more questions are answered." in silent) == (False, True)
     assert '{"questions"' in planning_prompt(ALIGNING)

@@ -10,7 +10,7 @@ from tests.runner.golden_prompts import GOLDEN, fixed_plan, judging, order_on, p
 from dwindle.kernel.actions import Probe, Work
 from dwindle.kernel.model import ROOT, AtomId, Binding, Check, CheckType, Role
 from dwindle.ports.work import Failure, Purpose, Step, WorkOrder
-from dwindle.runner.prompt import prompt_for
+from dwindle.runner.orders.prompt import prompt_for
 
 PLAN = fixed_plan()
 A3 = AtomId("A3")
@@ -51,10 +51,10 @@ def test_a_worker_is_told_everything_once() -> None:
         "Your task: A3",
         "Where the change is expected",
         "What must not be touched",
-        "What is there already, and this builds on",
+        "What exists already, and this builds on",
         "What a look at it found before",
         "What was tried before and failed, the latest last",
-        "Nothing has moved lately",
+        "Take another approach",
         "How the task will be checked",
         "Your report",
     ]
@@ -143,7 +143,7 @@ def test_no_text_is_too_empty_to_be_told() -> None:
         "Your role",
         "The goal of the whole",
         "Your task: A1",
-        "What is there already, and this builds on",
+        "What exists already, and this builds on",
         "How the task will be checked",
         "Your report",
     ]

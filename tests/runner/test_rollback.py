@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.runner.story import FIRST_PLAN
 
-from dwindle.adapters.workspaces.message import message, session_in
+from dwindle.adapters.git.commit_message import message, session_in
 from dwindle.kernel.model import AtomId
 from dwindle.ports.workspace import Trailers
 from dwindle.runner.rollback import RolledBack, refuse_rolled_back

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from dwindle.runner.planning_prompt import FILES as PLANNERS
-from dwindle.runner.prompt import FILES as OTHERS
-from dwindle.runner.template import FOLDER, Template, WrongTemplate, quoted, template
+from dwindle.runner.orders.prompt import FILES as OTHERS
+from dwindle.runner.orders.prompt import PLANNER_FILES as PLANNERS
+from dwindle.runner.orders.template import FOLDER, Template, WrongTemplate, quoted, template
 
 LETTER = Template(
     "letter.md",
@@ -38,16 +38,16 @@ As promised.
 
 
 def test_every_gap_is_filled_and_empty_sections_are_left_out() -> None:
-    assert LETTER.filled({"name": "Ann", "news": "", "late": True}) == (
+    assert LETTER.fill({"name": "Ann", "news": "", "late": True}) == (
         '# To Ann\n\nDear Ann, {"a": {"b": {}}}\n\n# Late\n\nSorry.\n'
     )
-    assert LETTER.filled({"name": "Bob", "news": "None.", "late": False}) == (
+    assert LETTER.fill({"name": "Bob", "news": "None.", "late": False}) == (
         '# To Bob\n\nDear Bob, {"a": {"b": {}}}\n\n# News\n\nNone.\n\n# In time\n\nAs promised.\n'
     )
 
 
 def test_what_is_filled_in_is_not_filled_in_turn() -> None:
-    sly = LETTER.filled({"name": "{{news}}", "news": "{{name}} {{if late}}", "late": False})
+    sly = LETTER.fill({"name": "{{news}}", "news": "{{name}} {{if late}}", "late": False})
     assert sly.startswith('# To {{news}}\n\nDear {{news}}, {"a"')
     assert "# News\n\n{{name}} {{if late}}\n" in sly
 
@@ -64,7 +64,7 @@ def test_what_is_filled_in_is_not_filled_in_turn() -> None:
 )
 def test_a_gap_too_many_or_too_few_is_a_mistake(values: dict[str, str | bool], said: str) -> None:
     with pytest.raises(WrongTemplate, match=f"^{re.escape(said)}$"):
-        LETTER.filled(values)
+        LETTER.fill(values)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_they_are_found_in_an_archive_too(tmp_path: Path) -> None:
                 made.write(file, Path("dwindle") / file.relative_to(package))
     program = (
         f"import sys; sys.path.insert(0, {str(archive)!r})\n"
-        "import dwindle.runner.template as t\n"
+        "import dwindle.runner.orders.template as t\n"
         f"print(t.__file__.startswith({str(archive)!r}), len(t.template('worker').names))"
     )
     asked = [sys.executable, "-S", "-c", program]

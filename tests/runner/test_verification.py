@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.runner.judging import (
+from tests.runner.fake_checks import (
     TREE,
     OneTree,
     ToldChecks,
@@ -27,7 +28,7 @@ from dwindle.kernel.model import Answer, BaseCase, Check, CheckType, Question
 from dwindle.ports.checks import CheckResult
 from dwindle.ports.work import NoReport, Score, Trouble, VerifierReport
 from dwindle.ports.workspace import Lease
-from dwindle.runner.verification import By, Finding, Jury, Round, verify
+from dwindle.runner.gate.verification import By, CheckFinding, Jury, Round, verify
 
 PASSED, FAILED, COULD_NOT_RUN, NOT_JUDGED = Verdict
 BUILD, TEST, LINT = command("make"), command("make test"), command("make lint")
@@ -59,9 +60,9 @@ def test_checks_run_in_file_order_in_one_fresh_tree_that_is_given_back() -> None
         commit="c0ffee",
         verdict=PASSED,
         findings=(
-            Finding(place=(0,), item="builds", result=result(BUILD, PASSED)),
-            Finding(place=(1, 0), item="t", result=result(TEST, PASSED)),
-            Finding(place=(1, 1), item="l", result=result(LINT, PASSED)),
+            CheckFinding(place=(0,), item="builds", result=result(BUILD, PASSED)),
+            CheckFinding(place=(1, 0), item="t", result=result(TEST, PASSED)),
+            CheckFinding(place=(1, 1), item="l", result=result(LINT, PASSED)),
         ),
     )
     assert checks.asked == ["make", "make test", "make lint"]
@@ -110,7 +111,7 @@ def test_a_checkout_that_cannot_be_made_is_a_round_in_which_nothing_ran() -> Non
     assert seen == Round(
         commit="c0ffee",
         verdict=COULD_NOT_RUN,
-        findings=(Finding(place=(0,), item="tests", result=nothing, by=By.NOBODY),),
+        findings=(CheckFinding(place=(0,), item="tests", result=nothing, by=By.NOBODY),),
     )
     assert checks.asked == []
 
@@ -119,7 +120,12 @@ def test_the_tree_is_given_back_when_the_round_is_cancelled() -> None:
     workspace = OneTree()
 
     class Endless(ToldChecks):
-        async def run(self, check: Check, tree: Path) -> CheckResult:
+        async def run(
+            self,
+            check: Check,
+            tree: Path,
+            fixed: Sequence[str] = (),  # noqa: ARG002
+        ) -> CheckResult:
             await asyncio.sleep(60)
             raise AssertionError((check, tree))
 
@@ -171,7 +177,12 @@ def test_equal_checks_may_differ_before_and_after_a_command() -> None:
     answers = iter([PASSED, PASSED, FAILED])
 
     class Changing(ToldChecks):
-        async def run(self, check: Check, tree: Path) -> CheckResult:
+        async def run(
+            self,
+            check: Check,
+            tree: Path,
+            fixed: Sequence[str] = (),  # noqa: ARG002
+        ) -> CheckResult:
             assert tree == TREE
             return result(check, next(answers))
 
@@ -285,7 +296,7 @@ def test_an_assertion_that_the_verifier_believes_is_a_question() -> None:
     assert seen.ended(7) == VerificationEnded(nonce=7, passed=True, questions=("nice", "fast"))
 
 
-def test_nobody_is_asked_while_something_else_does_not_hold() -> None:
+def test_no_person_is_asked_while_something_else_does_not_hold() -> None:
     seen = looked(BOTH, {"make test": FAILED}, Jury(judge=believing()))
 
     assert seen.ended(7) == VerificationEnded(

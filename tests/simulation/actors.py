@@ -2,18 +2,19 @@
 
 What a session does depends on the seed, its role and its number, and on nothing else: neither on
 who else is at work nor on what was simulated before. An agent writes what it makes bit by bit, so
-that whoever ends it finds half of it. What it writes says whose it is, so that nothing can get lost
-unnoticed.
+that a runner which ends it finds half of it. What it writes names its author, so that nothing can
+get lost unnoticed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.doubles.memory_git import MemoryGit
 from tests.simulation.plans import ALL_GOOD, BELIEVED
 
 from dwindle.kernel.base_case import Verdict
@@ -34,7 +35,6 @@ from dwindle.ports.work import (
     WorkerReport,
     WorkOrder,
 )
-from dwindle.testing.memory_git import MemoryGit
 
 GOOD, BAD = b"good", b"bad"
 
@@ -67,7 +67,7 @@ class Behaviour:
     seconds: float
     report: Report
     writes: tuple[tuple[str, bytes], ...] = ()
-    mends: bool = False
+    fixes: bool = False
     """Makes everything good that is bad in its tree."""
     dies: bool = False
     tokens: int = 0
@@ -185,7 +185,7 @@ class Simulated:
             seconds=seconds,
             report=told,
             writes=tuple(writes) if chance.random() < 0.95 else (),
-            mends=good,
+            fixes=good,
             dies=isinstance(told, NoReport),
             tokens=tokens,
         )
@@ -209,10 +209,10 @@ class Simulated:
                 await asyncio.sleep(seconds / steps)
                 tree.files[path] = made.changed[path] = content
             await asyncio.sleep(seconds / steps)
-            if does.mends:
+            if does.fixes:
                 for path, content in tree.files.items():
                     if content.startswith(BAD) and path not in made.changed:
-                        tree.files[path] = made.changed[path] = GOOD + b" mended " + content
+                        tree.files[path] = made.changed[path] = GOOD + b" fixed " + content
         finally:
             gone()
         if does.seconds >= command.timeout_seconds:
@@ -255,7 +255,12 @@ class SimulatedChecks:
         self._trouble = trouble
         self._count = 0
 
-    async def run(self, check: Check, tree: Path) -> CheckResult:
+    async def run(
+        self,
+        check: Check,
+        tree: Path,
+        fixed: Sequence[str] = (),  # noqa: ARG002
+    ) -> CheckResult:
         self._count += 1
         files = self._git.trees[tree].files
         chance = random.Random(f"{self._seed} {check.value} {sorted(files)} {self._count}")  # noqa: S311
@@ -268,7 +273,7 @@ class SimulatedChecks:
 
 
 def is_held(claim: str, files: Mapping[str, bytes]) -> bool:
-    """Whether something is so, as nobody but we can know."""
+    """Whether something is so, which only the simulation knows."""
     if claim == ALL_GOOD:
         return len(files) > 1 and all(content.startswith(GOOD) for content in files.values())
     if claim == BELIEVED:

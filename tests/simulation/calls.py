@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.doubles.disk import FakeDisk, Image
+from tests.doubles.memory_git import BEGINNINGS
+
 from dwindle.ports.workspace import WorkspaceFailed
-from dwindle.testing.disk import FakeDisk, Image
-from dwindle.testing.memory_git import BEGINNINGS
 
 HOME = Path("/repo")
 PLAN_PATH = HOME / "plan.md"
@@ -29,7 +30,7 @@ class CountedDisk(FakeDisk):
 
     @property
     def left(self) -> bytes:
-        """The plan file as the runner left it: whoever edited it after that was not heard."""
+        """The plan file as the runner left it: an edit after that was not noticed."""
         content = self.image()[PLAN_PATH] or b""
         return self.edits.get(content, content)
 

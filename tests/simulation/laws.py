@@ -1,6 +1,6 @@
 """What must hold of a whole run, checked after every event of it; the first breach ends it.
 
-The kernel's own laws (`dwindle.testing.invariants`) are about one transition. Those here are about
+The kernel's own laws (`tests.model.invariants`) are about one transition. Those here are about
 the world around it: what is on disk when a program is started, who is at work, what the branch
 holds when the run says that it is done, what a crash may take away.
 """
@@ -10,14 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 
+from tests.doubles.memory_git import MemoryGit
+from tests.model.invariants import violations
 from tests.simulation.actors import Made, is_held
 
-from dwindle.adapters.formats import graph_plan
-from dwindle.adapters.journals import event_codec
+from dwindle.adapters.formats.graph import plan as graph_plan
+from dwindle.adapters.store import event_codec
 from dwindle.kernel import transitions
 from dwindle.kernel.base_case import Verdict, verdict
 from dwindle.kernel.decide import decide
-from dwindle.kernel.events import Event, Redirected, RunEnded, SessionStarted
+from dwindle.kernel.events import (
+    Event,
+    Redirected,
+    RunEnded,
+    SessionInterrupted,
+    SessionStarted,
+    WindBegan,
+)
 from dwindle.kernel.measure import gauge
 from dwindle.kernel.model import (
     Check,
@@ -30,13 +39,13 @@ from dwindle.kernel.model import (
     StopCode,
 )
 from dwindle.ports.work import WorkOrder
-from dwindle.runner.replay import replayed
-from dwindle.testing.invariants import violations
-from dwindle.testing.memory_git import MemoryGit
+from dwindle.runner.replay import replay
 
 NEVER_LESS = ("sessions", "redirects", "seconds", "tokens")
-IN_AN_EPOCH = ("created", "backjumps", "forgiven")
+IN_AN_EPOCH = ("created", "winds", "forgiven")
 """Another objective begins anew; it is paid for with a redirect."""
+IN_A_WIND = ("backjumps", "verifications")
+"""A wind begins these anew; it is paid for from the winds."""
 
 
 class Broken(Exception):
@@ -49,7 +58,7 @@ class Laws:
     def __init__(self, start: Plan) -> None:
         self.start = start
         self.acknowledged: list[Event] = []
-        """What somebody could have acted upon, in order of its number."""
+        """What a reader could have acted upon, in order of its number."""
         self.events = 0
         self.starts = 0
         self.fenced = 0
@@ -83,7 +92,7 @@ class Laws:
         if isinstance(event, RunEnded) and event.code is StopCode.INTERNAL_ERROR:
             yield f"internal error: {event.reason}"
         if isinstance(event, RunEnded) and event.code is StopCode.TAMPERED:
-            yield f"nobody has tampered with anything: {event.reason}"
+            yield f"there was no tampering: {event.reason}"
         if isinstance(event, RunEnded) and after.control.status is RunStatus.COMPLETED:
             assert self.git is not None
             files = self.git.files()
@@ -101,7 +110,7 @@ class Laws:
         self._most = plan.limits.max_parallel_agents
 
     def spawned(self, order: WorkOrder) -> Callable[[], None]:
-        """A program is started: its start is on record, and nobody else is at it."""
+        """A program is started: its start is on record, and no other session is at it."""
         self.starts += 1
         if order.nonce > len(self.acknowledged):
             raise Broken(f"{order.atom} was started before its start was on record")
@@ -120,7 +129,7 @@ class Laws:
         return gone
 
     def born(self, git: MemoryGit) -> None:
-        """A new process: whoever worked for the last one is gone."""
+        """A new process: the sessions of the last one are gone."""
         self.git = git
         self._at_work.clear()
 
@@ -136,12 +145,12 @@ class Laws:
 
     def same(self, plan: Plan, events: list[Event]) -> None:
         """The journal says what the kernel would do, and leads to this plan."""
-        *_, last = (self.start, *replayed(self.start, enumerate(events, 1)))
+        *_, last = (self.start, *replay(self.start, enumerate(events, 1)))
         if last != plan:
             raise Broken("the plan is not what the journal leads to")
 
     def rested(self, plan: Plan, content: bytes, *, git_failed: bool) -> None:
-        """Nobody is at work, the file holds the plan; what git could not do is left for later."""
+        """No session is at work, the file holds the plan; what git failed at is left for later."""
         if self._at_work:
             raise Broken(f"{', '.join(self._at_work)}: at work after the run has ended")
         if graph_plan.decode(content).plan != plan:
@@ -179,7 +188,9 @@ class Laws:
 
 def _belts(before: Plan, event: Event, after: Plan) -> Iterator[str]:
     anew = isinstance(event, Redirected) and event.type is CorrectionType.OBJECTIVE_CHANGE
-    for name in (*NEVER_LESS, *(() if anew else IN_AN_EPOCH)):
+    refilled = anew or isinstance(event, (WindBegan, Redirected, SessionInterrupted))
+    belts = (*NEVER_LESS, *(() if anew else IN_AN_EPOCH), *(() if refilled else IN_A_WIND))
+    for name in belts:
         if getattr(after.spent, name) < getattr(before.spent, name):
             yield f"{name} went back"
     if after.control.iteration < before.control.iteration:

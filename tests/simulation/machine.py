@@ -17,42 +17,41 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
+from tests.doubles.disk import FakeDisk, Image
+from tests.doubles.memory_git import MemoryGit
+from tests.doubles.virtual_time import played
 from tests.simulation.actors import Behaviour, Made, Simulated, SimulatedChecks, Temper
 from tests.simulation.calls import HOME, PLAN_PATH, Calls, CountedDisk
 from tests.simulation.laws import Laws
 
-from dwindle.adapters.disk import DurableFile, make_directory
-from dwindle.adapters.formats import graph_plan
-from dwindle.adapters.formats.graph_plan import GraphWriter
-from dwindle.adapters.journals.jsonl import JsonlJournal, path_of, read_journal
-from dwindle.adapters.workspaces.workspace import GitWorkspace
+from dwindle.adapters.formats.graph import plan as graph_plan
+from dwindle.adapters.formats.graph.plan import GraphWriter
+from dwindle.adapters.git.worktrees.workspace import GitWorkspace
+from dwindle.adapters.store.disk import DurableFile, make_directory
+from dwindle.adapters.store.journal import JsonlJournal, path_of, read_journal
+from dwindle.app import run as running
+from dwindle.app.open_run import graph as open_graph
 from dwindle.kernel import transitions
-from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import Event, Redirected, RunStarted
-from dwindle.kernel.model import Plan, Role, RunStatus
+from dwindle.kernel.model import Aligned, Plan, Role, RunStatus
 from dwindle.ports.store import PlanWriter, StoreFailed
 from dwindle.ports.work import WorkOrder
 from dwindle.ports.workspace import WorkspaceFailed
-from dwindle.runner.aside import Aside
-from dwindle.runner.crew import Crew
-from dwindle.runner.evidence import Rules
+from dwindle.runner.file_watch import FileWatch
+from dwindle.runner.gate.certificate import Contained
+from dwindle.runner.gate.evidence import Rules
+from dwindle.runner.gate.gate import Gate
+from dwindle.runner.inbox import Inbox, reporting_to
 from dwindle.runner.ledger import Ledger, Store, digest
 from dwindle.runner.loop import Halted, Loop
-from dwindle.runner.outboxes import Outboxes
-from dwindle.runner.redirecting import redirect
-from dwindle.runner.sessions import Sessions
-from dwindle.runner.watching import FileWatch
-from dwindle.surfaces import running
-from dwindle.testing.disk import FakeDisk, Image
-from dwindle.testing.memory_git import MemoryGit
-from dwindle.testing.virtual_time import played
+from dwindle.runner.modes.graph import GraphMode
+from dwindle.runner.redirect import redirect
+from dwindle.runner.session import AgentRunner
 
 JOURNALS = HOME / "journal"
 RUN = "01SIMULATION"
 BODY = b"\n# As it was asked for\n"
-SYNC = 0.01
-"""Seconds that the disk takes for what is done beside the loop."""
 START = {"README": b"good to read"}
 SCRATCH = Path("/dev/shm") if Path("/dev/shm").is_dir() else Path(tempfile.gettempdir())  # noqa: S108
 
@@ -98,33 +97,6 @@ class SimulatedClock:
         return self._loop.time()
 
 
-class SimulatedAside(Aside):
-    """What is done beside the loop takes a moment; the others go on before it and after it."""
-
-    async def done(self, work: Callable[[], object]) -> asyncio.CancelledError | None:
-        loop = asyncio.get_running_loop()
-        over: asyncio.Future[BaseException | None] = loop.create_future()
-
-        def run() -> None:
-            problem: BaseException | None = None
-            try:
-                work()
-            except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
-                problem = error
-            loop.call_later(SYNC / 2, over.set_result, problem)
-
-        loop.call_later(SYNC / 2, run)
-        cancelled: asyncio.CancelledError | None = None
-        while not over.done():
-            try:
-                await asyncio.shield(over)
-            except asyncio.CancelledError as error:
-                cancelled = error
-        if (problem := over.result()) is not None:
-            raise problem
-        return cancelled
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     """A run that goes on, for those who take part in it."""
@@ -148,7 +120,7 @@ class Life:
     failure: StoreFailed | WorkspaceFailed | None = None
     killed: bool = False
     edited: bool = False
-    """Somebody wrote into the plan file when the runner had written it for the last time."""
+    """A user wrote into the plan file when the runner had written it for the last time."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -243,15 +215,15 @@ class Process:
         file.sweep()
         decoded = graph_plan.decode(file.read())
         assert decoded.plan is not None, decoded.problems
-        ledger = self._ledger(file, decoded.writer(), decoded.plan)
+        ledger = self._ledger(file, GraphWriter(decoded.body), decoded.plan)
         if not self.life.killed:
             laws.recovered(ledger.plan, list(ledger.history()))
         try:
             plan = ledger.plan
             if plan.control.status is RunStatus.COMPLETED:
-                return running.completed(plan)
+                return running.completed_halt(plan)
             await git.recover({s.number: a for a, s in plan.sessions.items()})
-            await running.put_in_step(cast("GitWorkspace", git), ledger)
+            await open_graph.put_in_step(cast("GitWorkspace", git), ledger)
             for event in self.first:
                 await self._done_at_rest(ledger, event)
             halted = await self._loop(ledger, scratch, meanwhile)
@@ -276,7 +248,7 @@ class Process:
         return Ledger(plan, store, apply=self._apply, clock=time)
 
     async def _done_at_rest(self, ledger: Ledger, event: Event) -> None:
-        """What a person does to a plan that nobody runs; what the kernel refuses is not done."""
+        """What a person does to a plan at rest; what the kernel refuses is not done."""
 
         def record(one: Event) -> Plan:
             plan = ledger.record(one)
@@ -284,11 +256,11 @@ class Process:
             return plan
 
         async def quiet() -> None:
-            """Nobody is at work."""
+            """No session is at work."""
 
         with contextlib.suppress(IllegalEvent):
             if isinstance(event, Redirected):
-                await redirect(ledger.plan, (event,), self.git, quiet, record)
+                await redirect(ledger.plan, (event,), self.git.rebuild, quiet, record)
             else:
                 record(event)
 
@@ -298,25 +270,30 @@ class Process:
         if runner.behave is not None:
             agent.behave = runner.behave
         clock = SimulatedClock(asyncio.get_running_loop())
-        sessions = Sessions(
-            workspace=git,
-            containment=agent,
-            checks=SimulatedChecks(runner.seed, git, runner.trouble),
+        inbox = Inbox()
+        agents = AgentRunner(
             agents=dict.fromkeys(tuple(Role), agent),
+            sandbox=agent,
+            outboxes=scratch / "outbox",
+            seconds_left=lambda: loop.seconds_left(),  # noqa: PLW0108 - made below
+        )
+        agents = reporting_to(agents, inbox)
+        gate = Gate(
+            workspace=git,
+            checks=SimulatedChecks(runner.seed, git, runner.trouble),
+            rules=Rules(),
             clock=clock,
             logs=scratch / "logs",
-            outboxes=Outboxes(scratch / "outbox"),
-            rules=Rules(),
-            seconds_left=lambda: loop.seconds_left(),  # noqa: PLW0108 - both are made below
-            held_up=lambda atom, wait: crew.held_up(atom, wait),  # noqa: PLW0108
+            contained=Contained(strength=agent.strength, mechanism=agent.mechanism),
+            agents=agents,
         )
-        crew = Crew(sessions, lambda: ledger.plan)
-        crew.remember(running.findings_of(ledger))
+        mode = GraphMode(
+            agents, gate, lambda: ledger.plan, inbox=inbox, findings=open_graph.findings_of(ledger)
+        )
         path = scratch / PLAN_PATH.name
         self.disk.show(path)
         watch = FileWatch(path, ledger, _plan_and_body, scratch / "aside.md", clock=clock.monotonic)
-        aside = SimulatedAside()
-        loop = Loop(ledger, crew, git, clock, self._heard, file=watch, aside=aside)
+        loop = Loop(ledger, mode, clock, self._heard, file=watch, meter=agents.meter)
         loop.begin(RunStarted(run_id=RUN, aligned=Aligned(commit=git.aligned)))
         scene = Scene(loop=loop, disk=self.disk, ledger=ledger)
         people = asyncio.ensure_future(meanwhile(scene)) if meanwhile is not None else None

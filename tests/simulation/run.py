@@ -20,13 +20,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 
+from tests.doubles.disk import FakeDisk
+from tests.model.world import Suite, moves
 from tests.simulation.actors import Temper
 from tests.simulation.calls import PLAN_PATH, Calls
 from tests.simulation.laws import Laws
 from tests.simulation.machine import Kill, Life, Machine, Meanwhile, Runner, Scene
 from tests.simulation.plans import drawn
 
-from dwindle.adapters.disk import DurableFile
+from dwindle.adapters.store.disk import DurableFile
 from dwindle.kernel.decide import decide
 from dwindle.kernel.events import (
     AtomResolved,
@@ -39,15 +41,13 @@ from dwindle.kernel.events import (
 )
 from dwindle.kernel.model import Answer, Plan, RunStatus, StopCode
 from dwindle.ports.store import StoreFailed
-from dwindle.runner.crew import News
-from dwindle.testing.disk import FakeDisk
-from dwindle.testing.world import Suite, moves
+from dwindle.runner.inbox import Message
 
 CHUNK = 100
 SHOWN = 20
 """Violations that are told, of many."""
 LIVES = 12
-"""After so many starts nobody disturbs the run any more."""
+"""After so many starts nothing disturbs the run any more."""
 WISHES = Suite(
     name="wishes",
     happens=("objective", "add", "remove", "force", "rewrite", "limits", "override"),
@@ -191,7 +191,7 @@ def _sick(chance: random.Random) -> Callable[[FakeDisk], None]:
 
 
 def _people(chance: random.Random, story: Story) -> Meanwhile:
-    """Somebody who comes by now and then."""
+    """A user who comes by now and then."""
     own = random.Random(chance.random())  # noqa: S311 - so that the others are not disturbed
 
     async def meanwhile(scene: Scene) -> None:
@@ -222,7 +222,7 @@ async def _asked(own: random.Random, scene: Scene, story: Story) -> None:
 
 
 def _put(scene: Scene, event: Event) -> None:
-    scene.loop.asked.put_nowait(News(event=event, may_be_refused=True))
+    scene.loop.inbox.put_nowait(Message(event=event, may_be_refused=True))
 
 
 def _wish(chance: random.Random, plan: Plan) -> Redirected | None:
@@ -242,11 +242,11 @@ def _flag(scene: Scene) -> None:
 
 
 def _put_back(machine: Machine, story: Story) -> Machine:
-    """The runner was gone before it saw the flag; whoever set it takes it out again."""
+    """The runner was gone before it saw the flag; the user takes it out again."""
     text = machine.image[PLAN_PATH] or b""
     was = text.replace(b"stop_requested: true", b"stop_requested: false", 1)
     assert was != text, "the file is not as it was, and no flag is set"
-    assert story.faults["flag"], "nobody had edited the file"
+    assert story.faults["flag"], "no user had edited the file"
     return replace(machine, image={**machine.image, PLAN_PATH: was})
 
 

@@ -1,9 +1,9 @@
-"""One run of twenty iterations, two agents abreast, and every way in which it can be cut short.
+"""One run of 21 iterations, with a second wind, and every way in which it can be cut short.
 
 The run is told once, undisturbed, on a machine that is copied before and after every call to the
 disk, to git and to start a program. Each copy is what a kill at that instant leaves; a power cut
 leaves any of a few others, in which what was not synced is lost, torn or late. From each of them
-the run is taken up again and must come to the same end. Copies that nobody could tell apart are
+the run is taken up again and must come to the same end. Identical copies are
 taken up once.
 """
 
@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, partial
 
+from tests.doubles.disk import FakeDisk, Image
+from tests.doubles.memory_git import MemoryGit
 from tests.simulation.actors import Behaviour, Temper
 from tests.simulation.calls import Calls
 from tests.simulation.laws import Laws
@@ -39,8 +41,6 @@ from dwindle.kernel.model import (
     Spent,
 )
 from dwindle.ports.work import Proposal, WorkerReport, WorkOrder
-from dwindle.testing.disk import FakeDisk, Image
-from dwindle.testing.memory_git import MemoryGit
 
 STEPS = 16
 """Of each of two chains that are worked on side by side."""
@@ -49,7 +49,10 @@ TEMPER = Temper(able=1.0, honest=1.0, grows=0.0, limited=0.0, slow=0.0)
 
 @cache
 def the_plan() -> Plan:
-    """Two chains; a choice that fails at the end of one, a part that grows in the other."""
+    """Two chains: a choice that fails at the end of one, a part that grows in the other.
+
+    Beside them stands an atom that is parked after its one attempt, and done in the second wind.
+    """
     atoms: dict[AtomId, Atom] = {}
 
     def atom(name: str, *after: str, **given: object) -> AtomId:
@@ -67,13 +70,16 @@ def the_plan() -> Plan:
     )
     second = atom("B2", f"X{STEPS}", or_group=way)
     atom("C1", f"Y{STEPS}")
+    atom("Z1", max_attempts=1)
     limits = Limits(
         max_iterations=200,
         max_parallel_agents=2,
         max_atoms=100,
         max_attempts=4,
         max_forgiven=500,
-        stated=("max_atoms", "max_attempts", "max_forgiven"),
+        max_probes=0,
+        max_winds=2,
+        stated=("max_atoms", "max_attempts", "max_forgiven", "max_probes", "max_winds"),
     )
     check = Check(type=CheckType.COMMAND, value=ALL_GOOD)
     return Plan(
@@ -101,7 +107,7 @@ def behaves(order: WorkOrder, tries: int) -> Behaviour:
     if name == "C1" and nth == 1:
         split = Proposal(new=(NewAtom(description="a"), NewAtom(description="b")), reason="two")
         return Behaviour(seconds=seconds, report=WorkerReport(decomposition=split))
-    failing = name in ("X4", "Y9") and nth == 1
+    failing = name in ("X4", "Y9", "Z1") and nth == 1
     report = WorkerReport(success=not failing, summary=f"{name} is done", reason="not yet")
     content = f"{'bad' if failing else 'good'} {name}".encode()
     return Behaviour(seconds=seconds, report=report, writes=((f"{name}.txt", content),))
@@ -122,6 +128,7 @@ class Outcome:
     """What must not depend on how often it was cut short."""
 
     stop: str
+    winds: int
     resolved: tuple[str, ...]
     bindings: dict[str, str]
     tree: dict[str, bytes]
@@ -136,6 +143,7 @@ def outcome(life: Life) -> Outcome:
     plan = machine.plan()
     return Outcome(
         stop=str(life.halted.stop.code),
+        winds=plan.spent.winds,
         resolved=tuple(n for n, a in plan.atoms.items() if a.status == "resolved"),
         bindings={n: b.summary for n, b in plan.bindings.items()},
         tree=dict(machine.git.files()),

@@ -10,15 +10,15 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from tests.doubles.disk import FakeDisk
 from tests.simulation import sweep
 from tests.simulation.laws import Broken
 from tests.simulation.sweep import Instant, Outcome, undisturbed, with_fault
 
-from dwindle.adapters.disk import AppendFile, DurableFile
-from dwindle.adapters.workspaces.workspace import GitWorkspace
+from dwindle.adapters.git.worktrees.workspace import GitWorkspace
+from dwindle.adapters.store.disk import AppendFile, DurableFile
+from dwindle.app.open_run import graph as open_graph
 from dwindle.runner.ledger import Ledger
-from dwindle.surfaces import running
-from dwindle.testing.disk import FakeDisk
 
 pytestmark = pytest.mark.slow
 
@@ -30,15 +30,18 @@ STEPS = sweep.STEPS
 def test_the_run_that_is_swept() -> None:
     told = undisturbed()
     chains = [f"{side}{step}" for side in "XY" for step in range(1, STEPS + 1)]
-    assert told.iterations == 20
+    assert (told.iterations, told.outcome.winds) == (21, 1)
     assert told.calls > 700
     assert told.disk_calls > 400
     assert told.outcome == Outcome(
         stop="completed",
-        resolved=(*chains, "B2", "C1", "A36", "A37"),
-        bindings={name: f"{name} is done" for name in (*chains, "B2", "A36", "A37")}
-        | {"C1": "Completed via A36, A37 resolution"},
-        tree={f"{name}.txt": f"good {name}".encode() for name in (*chains, "B2", "A36", "A37")}
+        winds=1,
+        resolved=(*chains, "B2", "C1", "Z1", "A37", "A38"),
+        bindings={name: f"{name} is done" for name in (*chains, "B2", "Z1", "A37", "A38")}
+        | {"C1": "Completed via A37, A38 resolution"},
+        tree={
+            f"{name}.txt": f"good {name}".encode() for name in (*chains, "B2", "Z1", "A37", "A38")
+        }
         | {"README": b"good to read"},
         left=("01SIMULATION.jsonl", "journal", "plan.md", "repo"),
     )
@@ -87,7 +90,7 @@ def test_every_call_to_the_disk_fails_once(code: int, part: int) -> None:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_the_disk_is_full_from_some_byte_on(part: int) -> None:
-    """Somebody makes room, and starts it again."""
+    """A user makes room, and starts it again."""
     told = undisturbed()
     for space in range(part * 997, 60_000, PARTS * 997):
         end, started = with_fault(partial(FakeDisk.limit_space, size=space))
@@ -104,7 +107,7 @@ def forgetful(self: AppendFile, data: bytes) -> None:
 
 
 def in_place(self: DurableFile, content: bytes) -> None:
-    """Written over what is there, instead of exchanged."""
+    """Written over the old file, instead of exchanged."""
     fd = self._disk.open(self.path, os.O_WRONLY | os.O_CREAT)
     self._disk.truncate(fd, 0)
     self._disk.write(fd, content)
@@ -132,7 +135,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
         pytest.param(lambda m: m.setattr(AppendFile, "append", forgetful), "cuts", id="no sync"),
         pytest.param(lambda m: m.setattr(DurableFile, "replace", in_place), "kills", id="in place"),
         pytest.param(
-            lambda m: m.setattr(running, "put_in_step", nothing_to_mend),
+            lambda m: m.setattr(open_graph, "put_in_step", nothing_to_mend),
             "kills",
             id="stray commits",
         ),

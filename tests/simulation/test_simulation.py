@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.doubles.memory_git import MemoryGit
 from tests.simulation.run import CHUNK, Found, many, simulated
 
+from dwindle.app.open_run import graph as open_graph
 from dwindle.kernel import effects, graph, transitions
 from dwindle.kernel.base_case import Verdict
 from dwindle.kernel.events import AtomResolved, Event, SessionStarted
 from dwindle.kernel.model import AtomId, BaseCase, Plan, Status
 from dwindle.ports.work import WorkOrder
-from dwindle.runner import verification
-from dwindle.runner.crew import Crew
+from dwindle.runner.gate import verification
 from dwindle.runner.ledger import Ledger
-from dwindle.surfaces import running
-from dwindle.testing.memory_git import MemoryGit
+from dwindle.runner.modes.graph import GraphMode
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,7 @@ def test_what_many_runs_have_found_is_in_order() -> None:
 def test_the_runs_are_not_all_alike() -> None:
     """They complete, give up, are killed, stopped, redirected; and reports come too late."""
     figures = many(range(250))
-    assert {"completed", "atom_exhausted", "or_exhausted"} <= set(figures.ends)
+    assert {"completed", "atom_exhausted", "verification_exhausted"} <= set(figures.ends)
     wanted = {"disk", "flag", "git", "kill", "late", "pause", "power cut", "redirect", "stop"}
     assert wanted == set(figures.faults)
     assert min(figures.faults.values()) > 5
@@ -120,11 +120,11 @@ def believes_claims(monkeypatch: pytest.MonkeyPatch) -> None:
 def keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a failed session made is thrown away."""
 
-    async def release(self: Crew, order: WorkOrder, lease: Any, *, integrated: bool) -> None:
+    async def release(self: GraphMode, order: WorkOrder, lease: Any, *, integrated: bool) -> None:
         del order, integrated
-        self._sessions.workspace.trees.pop(lease.path)  # type: ignore[attr-defined]
+        self._workspace.trees.pop(lease.path)  # type: ignore[attr-defined]
 
-    monkeypatch.setattr(Crew, "_put_away", release)
+    monkeypatch.setattr(GraphMode, "_put_away", release)
 
 
 def acknowledges_early(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,31 +143,31 @@ def leaves_stray_commits(monkeypatch: pytest.MonkeyPatch) -> None:
     async def as_it_is(git: MemoryGit, ledger: Ledger) -> None:
         del git, ledger
 
-    monkeypatch.setattr(running, "put_in_step", as_it_is)
+    monkeypatch.setattr(open_graph, "put_in_step", as_it_is)
 
 
 def forgets_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time that has passed is taken back."""
-    stamped = transitions._stamped
+    charged = transitions._with_number_and_costs
 
-    def unstamped(plan: Plan, after: Plan, event: Event) -> Plan:
-        found = stamped(plan, after, event)
+    def uncharged(plan: Plan, after: Plan, event: Event) -> Plan:
+        found = charged(plan, after, event)
         if isinstance(event, AtomResolved):
             return replace(found, spent=replace(found.spent, seconds=0.0))
         return found
 
-    monkeypatch.setattr(transitions, "_stamped", unstamped)
+    monkeypatch.setattr(transitions, "_with_number_and_costs", uncharged)
 
 
 def dispatches_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """An atom that is being worked on is ready."""
-    start = Crew.start
+    start = GraphMode.start
 
-    def twice(self: Crew, plan: Plan, action: Any) -> None:
-        start(self, plan, action)
-        start(self, plan, action)
+    def twice(self: GraphMode, plan: Plan, action: Any, agent: str) -> None:
+        start(self, plan, action, agent)
+        start(self, plan, action, agent)
 
-    monkeypatch.setattr(Crew, "start", twice)
+    monkeypatch.setattr(GraphMode, "start", twice)
 
 
 def reopens_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Somebody at a terminal: a played one, or a real one with the real command on it."""
+"""A user at a terminal: a played one, or a real one with the real command on it."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class OnATerminal:
             return False
         try:
             data = os.read(self._ours, 65536)
-        except OSError:  # nobody holds the other end any more
+        except OSError:  # no process holds the other end any more
             return False
         self.seen += data.decode(errors="replace").replace("\r\n", "\n")
         return bool(data)

@@ -9,8 +9,8 @@ from typing import Any
 
 from tests.surfaces.command import GRAPH_FILE, PLAIN, Ended, dwindle, repository, write
 
+from dwindle.app.plans.load import load_graph
 from dwindle.kernel.model import Plan
-from dwindle.wiring import load_graph
 
 RUN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 BRANCH = f"runner/{RUN}"
@@ -34,6 +34,10 @@ atoms:
 """
 NARROW = DRAFT.replace("  base_case:", "  constraints: {max_parallel_agents: 1}\n  base_case:")
 """One session is an iteration, so that `step` rests after the first."""
+HOPELESS = DRAFT.replace(
+    "  base_case:", "  constraints: {max_attempts: 2, max_winds: 1}\n  base_case:"
+)
+"""Soon given up where no attempt succeeds, after one wind."""
 ASSERTED = DRAFT.replace(
     "atoms:",
     """\
@@ -58,7 +62,7 @@ worker:
       report: {success: true, summary: done is written, artifacts: [done]}
   "*":
     - do: [{append: {done: " indeed"}}]
-      report: {success: true, summary: mended, artifacts: [done]}
+      report: {success: true, summary: fixed, artifacts: [done]}
 verifier:
   "*":
     - report: {passed: true, evidence: it was read twice, failures: []}

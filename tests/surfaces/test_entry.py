@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -20,10 +21,12 @@ from tests.surfaces.command import (
 )
 
 from dwindle import __version__
-from dwindle.surfaces.cli import entry
+from dwindle.app.plans.load import schema_text
+from dwindle.app.refusal import refused_by
+from dwindle.ports.workspace import WorkspaceFailed
+from dwindle.surfaces import entry
 from dwindle.surfaces.cli.app import COMMANDS
-from dwindle.surfaces.cli.entry import answer, plain_status
-from dwindle.wiring import schema_text
+from dwindle.surfaces.entry import answer, plain_status
 
 NAMES = [name for name, *_ in COMMANDS]
 
@@ -95,7 +98,7 @@ def test_what_cannot_be_understood_is_refused(
     code = answer(words)
     out, err = capfd.readouterr()
     assert Ended(code=code, out=out, err=err) == Ended(
-        code=2, err=f"dwindle: {what}\n  `{asked} --help` says what there is\n"
+        code=2, err=f"dwindle: {what}\n  `{asked} --help` says how to use it\n"
     )
 
 
@@ -136,7 +139,7 @@ def test_a_reader_that_leaves_early_is_no_mistake(words: list[str], tmp_path: Pa
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
-def test_the_verdict_stands_even_if_nobody_listens(tmp_path: Path) -> None:
+def test_the_verdict_stands_even_if_stdout_is_closed(tmp_path: Path) -> None:
     write(tmp_path, "bad.md", "no plan")
     reader, writer = os.pipe()
     os.close(reader)
@@ -240,7 +243,7 @@ def test_a_bug_of_ours_is_called_one(
         "",
         (
             "dwindle: this is a bug: RuntimeError: oh\n"
-            "  nothing was changed; DWINDLE_TRACEBACK=1 shows where it happened\n"
+            "  DWINDLE_TRACEBACK=1 shows where; `dwindle status` says where a run stands\n"
         ),
     )
     monkeypatch.setenv("DWINDLE_TRACEBACK", "1")
@@ -257,6 +260,19 @@ def test_an_interruption_is_quiet(
     monkeypatch.setattr(entry, "call", interrupted)
     assert answer(["graph"]) == 130
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("number", "code"), [(errno.ENOSPC, 43), (errno.EDQUOT, 43), (13, 2)])
+def test_a_full_disk_has_a_code_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, number: int, code: int
+) -> None:
+    def full(_words: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(entry, "call", full)
+    assert answer(["graph"]) == code
+    said = f"sha1 file '/x/index.lock' write error. {'Out of diskspace' if code == 43 else ''}"
+    assert refused_by(WorkspaceFailed("git read-tree ended with 128", said)).code == code
 
 
 def test_answers_do_not_depend_on_hash_seed_locale_or_time_zone(tmp_path: Path) -> None:

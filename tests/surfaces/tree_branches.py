@@ -10,9 +10,9 @@ from typing import Any
 from tests.surfaces.command import TREE_FILE, git, repository, write
 from tests.surfaces.small_runs import asked_git
 
-from dwindle.adapters.disk import RealDisk
-from dwindle.adapters.formats.tree_plan import decode, encode
-from dwindle.adapters.journals.jsonl import JsonlJournal
+from dwindle.adapters.formats.tree.plan import decode, encode
+from dwindle.adapters.store.disk import RealDisk
+from dwindle.adapters.store.journal import JsonlJournal
 from dwindle.kernel.events import Event
 from dwindle.ports.iteration import Guarded, Iteration, Kind
 

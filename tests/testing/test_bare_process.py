@@ -38,7 +38,7 @@ def test_a_line_without_an_end_comes_in_pieces(tmp_path: Path) -> None:
     assert max(map(len, seen)) < 2 * LONGEST_LINE
 
 
-def test_nobody_has_to_watch(tmp_path: Path) -> None:
+def test_a_watcher_is_optional(tmp_path: Path) -> None:
     command = Command(argv=("echo", "hello"), cwd=tmp_path)
     ended = asyncio.run(BareProcess().run(command))
     assert (ended.exit_code, ended.stdout.text()) == (0, "hello\n")

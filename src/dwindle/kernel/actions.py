@@ -1,12 +1,11 @@
 """What we want, in the imperative: the only output of `decide`.
 
-Every action says why. So does every atom that is not started: `Decision.waiting` works it out
-when somebody asks, because most passes of the loop do not.
+Every action says why. So does every atom that is not started: `explain.waiting` works it out
+on request, because most passes of the loop do not need it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dwindle.kernel.model import AtomId, GroupId, Plan, StopCode
@@ -69,11 +68,18 @@ class Backjump:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BeginWind:
+    """Try again what is parked."""
+
+    because: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settle:
     because: str
 
 
-Action = Work | Probe | Verify | CheckEarly | Kill | FailChoice | Backjump | Settle
+Action = Work | Probe | Verify | CheckEarly | Kill | FailChoice | Backjump | BeginWind | Settle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +95,3 @@ class Decision:
     stop: Stop | None = None
     because: str = ""
     """Why there is nothing to do but wait, or why the run stops."""
-
-    @property
-    def waiting(self) -> Mapping[AtomId, str]:
-        """Each open atom that no action starts, and what it waits for."""
-        from dwindle.kernel.explain import waiting  # noqa: PLC0415 - it knows decisions itself
-
-        return waiting(self)

@@ -1,16 +1,44 @@
 """From verdicts on single checks to a verdict on the whole base case.
 
-Four values on purpose. Only PASSED passes: a check that could not run, or that nobody judged, is
+Four values on purpose. Only PASSED passes: a check that could not run, or was not judged, is
 no evidence of anything, and neither is a checklist without checks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
-from dwindle.kernel.model import BaseCase, Check, ChecklistItem, CheckType
-from dwindle.kernel.problem import Problem
+from dwindle.kernel.model import BaseCase, Check, ChecklistItem, CheckType, Problem
+
+
+class Needs(StrEnum):
+    """What a check needs to be decided."""
+
+    COMMAND = "command"
+    """The harness runs it."""
+    PATH = "path"
+    """The harness looks for it."""
+    CLAIM = "claim"
+    """A verifier judges it; a person confirms it."""
+    CRITERIA = "criteria"
+    """A verifier scores them."""
+
+
+CHECK_NEEDS: Mapping[CheckType, Needs] = {
+    CheckType.COMMAND: Needs.COMMAND,
+    CheckType.FILE: Needs.PATH,
+    CheckType.NOT_COMMAND: Needs.COMMAND,
+    CheckType.NOT_FILE: Needs.PATH,
+    CheckType.ASSERTION: Needs.CLAIM,
+    CheckType.QUALITY: Needs.CRITERIA,
+}
+"""The one table of check types."""
+COMMANDS = tuple(kind for kind, needs in CHECK_NEEDS.items() if needs is Needs.COMMAND)
+MECHANICAL = tuple(
+    kind for kind, needs in CHECK_NEEDS.items() if needs in (Needs.COMMAND, Needs.PATH)
+)
+"""What the harness decides by itself; the rest needs a verifier, and perhaps a person."""
 
 
 class Verdict(StrEnum):
@@ -34,10 +62,6 @@ def checks(found: Sequence[ChecklistItem]) -> Iterator[tuple[tuple[int, ...], st
             yield (index,), entry.item, entry.check
         for path, item, check in checks((*entry.group, *entry.any_of)):
             yield (index, *path), item, check
-
-
-MECHANICAL = (CheckType.COMMAND, CheckType.FILE, CheckType.NOT_COMMAND, CheckType.NOT_FILE)
-"""What the harness runs by itself; the rest needs a judge, and perhaps a person."""
 
 
 def is_mechanical(base_case: BaseCase) -> bool:
@@ -128,7 +152,7 @@ def check_problems(check: Check, where: Where) -> Iterator[Problem]:
             what=f"a timeout of {check.timeout_seconds} s can never be kept",
             hint="give at least 1, or leave it out",
         )
-    if check.type is CheckType.QUALITY:
+    if CHECK_NEEDS[check.type] is Needs.CRITERIA:
         yield from _quality_problems(check, where)
     elif not (check.value or "").strip():
         yield Problem(

@@ -4,21 +4,31 @@ When an atom has used up its attempts, the ladder looks for the cheapest thing t
 tried. First another choice of the *innermost* group around it; undoing a choice further out would
 throw away more work. Then a probe that may split the atom up or find other ways. Only then does
 it turn back to a choice made elsewhere that the atom depends on, and takes the one made last,
-because what was decided early has the most built upon it. When nothing is left the run ends and
-says so; it never claims to have tried every combination, because it has not.
+because what was decided early has the most built upon it. When nothing is left the atom is parked
+(`winds.py`) and the rest goes on; the run never claims to have tried every combination, because it
+has not.
 
-`failed` only grows (a person's redirect aside): that, and the count of backjumps, is why this ends.
+`failed` only grows (winds and a person's redirect aside, which are counted): that, and the count of
+backjumps, is why this ends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from dwindle.kernel.changed import replace
-from dwindle.kernel.graph import evolve, probes_left, restated, selected, unfailed, view
-from dwindle.kernel.measure import measure, spare_fuel
+from dwindle.kernel.graph import (
+    evolve,
+    probes_left,
+    restated,
+    selected,
+    tries_left,
+    unfailed,
+    view,
+)
+from dwindle.kernel.measure import measure, spare_fuel, winds_left
 from dwindle.kernel.model import (
+    Atom,
     AtomId,
     GroupId,
     Plan,
@@ -51,7 +61,7 @@ class BackjumpRung:
 
 @dataclass(frozen=True, slots=True)
 class LastRung:
-    """Nothing is left to try for this atom."""
+    """Nothing is left to try for this atom: it is parked."""
 
     atom: AtomId
     choice: tuple[GroupId, AtomId] | None
@@ -97,8 +107,12 @@ def probe_rung(plan: Plan, atom: AtomId) -> ProbeRung | None:
 
 
 def backjump_rung(plan: Plan, atom: AtomId) -> BackjumpRung | None:
-    """The group decided last among those the atom was built upon; in a tie the last in the file."""
-    if measure(plan).backjumps <= 0:
+    """The group decided last among those the atom was built upon; in a tie the last in the file.
+
+    Turning back throws away what is done. So an atom that only failed has a second wind first, if
+    there is one; one that was called infeasible has not.
+    """
+    if measure(plan).backjumps <= 0 or _may_have_bad_luck(plan, plan.atoms[atom]):
         return None
     best: BackjumpRung | None = None
     for group in closure(plan, atom):
@@ -108,6 +122,13 @@ def backjump_rung(plan: Plan, atom: AtomId) -> BackjumpRung | None:
         if best is None or last_decided(plan, group) >= last_decided(plan, best.group):
             best = BackjumpRung(atom, group, choice)
     return best
+
+
+def _may_have_bad_luck(plan: Plan, atom: Atom) -> bool:
+    """It has failed and may be tried again after a wind, and has not been yet."""
+    if atom.infeasible is not None or atom.allowed is not None or atom.id in view(plan).buried:
+        return False
+    return winds_left(plan) > 0
 
 
 def enclosing_choices(plan: Plan, atom: AtomId) -> list[tuple[GroupId, AtomId]]:
@@ -139,8 +160,8 @@ def last_decided(plan: Plan, group: GroupId) -> int:
 def dependents(plan: Plan, nodes: Iterable[str]) -> tuple[AtomId, ...]:
     """Every atom whose start waits, also by inheritance, for the end of one of the nodes.
 
-    Whoever waits for an ancestor waits for the node too, and whoever waits for a dependent, or
-    for what a dependent is part of, is a dependent itself.
+    A node that waits for an ancestor waits for the node too; and a node that waits for a dependent,
+    or for what a dependent is part of, is a dependent itself.
     """
     shape = view(plan).shape
     found: dict[str, None] = {}
@@ -161,8 +182,11 @@ def dependents(plan: Plan, nodes: Iterable[str]) -> tuple[AtomId, ...]:
 
 def closure(plan: Plan, atom: AtomId) -> tuple[GroupId, ...]:
     """The live groups that the atom is a dependent of, in file order."""
-    live = view(plan).live
-    return tuple(g for g in plan.groups if g in live and atom in dependents(plan, (g,)))
+    live, known = view(plan).live, view(plan).shape.behind
+    for group in plan.groups:
+        if group not in known:
+            known[group] = frozenset(dependents(plan, (group,)))
+    return tuple(g for g in plan.groups if g in live and atom in known[g])
 
 
 # --- doing it ----------------------------------------------------------------------------------
@@ -183,8 +207,10 @@ def reopened(plan: Plan, atoms: Iterable[AtomId], *, attempts: bool = True) -> P
     bindings = dict(plan.bindings)
     for name, atom in plan.atoms.items():
         if name in todo:
-            used = 0 if attempts and name not in shape.kids else atom.attempts
-            changed[name] = replace(atom, status=Status.PENDING, attempts=used)
+            fresh = replace(atom, status=Status.PENDING)
+            if attempts and name not in shape.kids:  # what it builds on changes, so it may work now
+                fresh = replace(fresh, attempts=0, infeasible=None)
+            changed[name] = fresh
             bindings.pop(name, None)
         elif name in above and atom.status is Status.RESOLVED:
             changed[name] = replace(atom, status=Status.PENDING)
@@ -194,7 +220,7 @@ def reopened(plan: Plan, atoms: Iterable[AtomId], *, attempts: bool = True) -> P
 
 
 def _with_rivals(plan: Plan, todo: dict[AtomId, None]) -> dict[AtomId, None]:
-    """When the winner of a race is reopened the race is on again, and nobody starts used up."""
+    """A reopened winner opens the race again, and every rival gets attempts for it."""
     shape = view(plan).shape
     todo = dict(todo)
     waiting = list(todo)
@@ -235,6 +261,37 @@ def backjumped(plan: Plan, step: BackjumpRung, reason: str, at: str) -> Plan:
     plan = reopened(plan, (*built_upon, *others))
     plan = evolve(plan, spent=replace(plan.spent, backjumps=plan.spent.backjumps + 1))
     return with_trail(plan, backtrack_entry(plan, step.group, reason, at))
+
+
+def with_next_turn(plan: Plan, atom: AtomId, at: str) -> Plan:
+    """A choice that failed and may be tried again makes way for one that had fewer turns.
+
+    Nothing of it is on the branch, and it has not failed for good: they take turns until the
+    attempts of each are used up, because which of them cannot work is not known.
+    """
+    shape = view(plan).shape
+    group = plan.groups.get(GroupId(shape.group_of.get(atom, "")))
+    if group is None or group.speculative or atom not in view(plan).live:
+        return plan
+    mine = plan.atoms[atom].attempts
+    turns = {c: _turns(plan, c) for c in unfailed(group) if c != atom}
+    fewer = [c for c, number in turns.items() if number is not None and number < mine]
+    if not fewer or not tries_left(plan, plan.atoms[atom], shape):
+        return plan
+    taken = min(fewer, key=lambda c: turns[c] or 0)
+    plan = restated(plan, groups={**plan.groups, group.id: replace(group, selected=taken)})
+    return with_trail(plan, backtrack_entry(plan, group.id, f"{atom} failed; {taken}'s turn", at))
+
+
+def _turns(plan: Plan, choice: AtomId) -> int | None:
+    """How often a choice was tried; None if it cannot take a turn."""
+    shape, atom = view(plan).shape, plan.atoms.get(choice)
+    if atom is None:
+        return 0
+    if choice in shape.kids:  # as a whole, and only if nothing in it was tried yet
+        parts = (plan.atoms.get(AtomId(n)) for n in subtree(shape, choice))
+        return None if any(p is not None and p.attempts for p in parts) else 0
+    return atom.attempts if tries_left(plan, atom, shape) else None
 
 
 def backtrack_entry(plan: Plan, group: GroupId, reason: str, at: str) -> TrailEntry:

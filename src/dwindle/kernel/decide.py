@@ -1,18 +1,21 @@
 """From a plan to what should happen next. Pure: the same plan, the same decision.
 
-The order of judgement is fixed: a redirect, a stop, completion, the ladder, then budgets and
-stalls, and only then new sessions. Completion comes before the budgets, so that a success on the
-last allowed iteration is a success. Whoever ends a run waits until nothing is in flight.
+The order of judgement is fixed: a stop, the pause for a redirect, completion, the ladder, budgets
+and stalls, and only then new sessions. Completion comes before the budgets, so that a success on
+the last allowed iteration is a success. An atom for which nothing is left to try is parked, and the
+rest goes on; when nothing else is left a wind begins, and when there is none, the run ends. A run
+ends only when nothing is in flight.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from dwindle.kernel import branches, pace, tree_edits
+from dwindle.kernel import branches, pace, tree_edits, winds
 from dwindle.kernel.actions import (
     Action,
     Backjump,
+    BeginWind,
     CheckEarly,
     Decision,
     FailChoice,
@@ -24,8 +27,22 @@ from dwindle.kernel.actions import (
     Work,
 )
 from dwindle.kernel.explain import waiting
-from dwindle.kernel.graph import is_finished, is_startable, probes_left, unfailed, view
-from dwindle.kernel.measure import combinations_tried, rounds_left, spare_fuel
+from dwindle.kernel.graph import (
+    chain_behind,
+    failures,
+    is_finished,
+    is_startable,
+    probes_left,
+    unfailed,
+    view,
+)
+from dwindle.kernel.measure import (
+    combinations_tried,
+    luby,
+    rounds_left,
+    spare_fuel,
+    winds_left,
+)
 from dwindle.kernel.model import (
     ROOT,
     Answer,
@@ -35,13 +52,18 @@ from dwindle.kernel.model import (
     PlanKind,
     RunStatus,
     StopCode,
-    TrailType,
 )
 from dwindle.kernel.sessions import is_verified, wants_early_check
 from dwindle.kernel.shape import subtree
 
 WAITS_BEFORE_VERIFYING = (0, 1, 5, 25)
-"""Seconds, by how many rounds in a row named nothing to mend."""
+"""Seconds, by how many rounds in a row named nothing to fix."""
+MOST_EXPLAINED = 3
+"""Parked atoms that the end of a run explains in full; `status` explains all of them."""
+MOST_NAMED = 10
+"""Names in one list; the others are counted."""
+REASON_CHARACTERS = 200
+"""Characters of a reason at the end of a run; the Trail has all of it."""
 
 
 def decide(plan: Plan) -> Decision:
@@ -53,8 +75,10 @@ def decide(plan: Plan) -> Decision:
         _unsettled,
         _repair,
         _climb,
+        _given_up,
         _out_of_budget,
         _dispatch,
+        _second_wind,
     ):
         decision = judge(plan)
         if decision is not None:
@@ -79,17 +103,20 @@ def _not_running(plan: Plan) -> Decision | None:
 
 
 def _asked(plan: Plan) -> Decision | None:
-    """A redirect, then a stop: whatever is in flight is ended first."""
+    """A stop, or the pause for a redirect: sessions in flight are ended first."""
     control = plan.control
-    if control.stop_requested:  # also while somebody prepares a redirect, who may be gone
+    if control.stop_requested:  # also while a user prepares a redirect, who may be gone
         reason = control.stop_reason or "a stop was requested"
         code = control.stop_code or StopCode.STOPPED_BY_USER
         return _ending(plan, code, reason, kill=True)
     if control.redirect_requested:
         why = "a redirect is under way"
         paused = Decision(plan=plan, actions=_kill_all(plan, why), because=f"{why}: nothing starts")
-        # Whoever pauses does not wait until running sessions have ended, also at the end of time.
-        return paused if plan.sessions else _out_of_time(plan) or paused
+        # Running sessions end first, also when the time is spent. What is left when nothing is open
+        # is a verification, which no budget stands against: that waits for the person.
+        if plan.sessions or is_finished(plan):
+            return paused
+        return _out_of_time(plan) or paused
     return None
 
 
@@ -130,13 +157,14 @@ def _verify(plan: Plan) -> Decision:
         return _stop(
             plan,
             StopCode.VERIFICATION_EXHAUSTED,
-            f"checks failed ({seen.unmended}), and no fuel or round is left to mend them",
+            f"checks failed ({seen.unmended}), and no fuel or round is left to fix them",
         )
-    if rounds_left(plan) <= 0:
+    denied = [q.item for q in seen.questions if q.answer is Answer.NO]
+    if rounds_left(plan) <= 0 and not (denied and winds_left(plan) > 0):
         return _stop(
             plan, StopCode.VERIFICATION_EXHAUSTED, "the last verification round did not pass"
         )
-    if denied := [q.item for q in seen.questions if q.answer is Answer.NO]:
+    if denied:
         if spare_fuel(plan) <= 0:
             reason = f"a person said no to {'; '.join(denied)} and no fuel is left"
             return _stop(plan, StopCode.VERIFICATION_EXHAUSTED, reason)
@@ -156,7 +184,7 @@ def _unsettled(plan: Plan) -> Decision | None:
 
 
 def _repair(plan: Plan) -> Decision | None:
-    """A tree whose last edit was refused is mended before anybody works on it."""
+    """A tree whose last edit was refused is repaired before any other work on it."""
     if plan.sessions or not tree_edits.wants_repair(plan):
         return None
     why = "the last edit of the tree was refused; it is repaired first"
@@ -165,9 +193,9 @@ def _repair(plan: Plan) -> Decision | None:
 
 
 def _climb(plan: Plan) -> Decision | None:
-    """The ladder, for the first atom that has a step to take or nothing left at all.
+    """The ladder, for the first atom that has a step to take.
 
-    A probe is a session like others and waits for a slot.
+    A probe is a session like others and waits for a slot; what has no step left is parked.
     """
     for atom in branches.stuck(plan):
         step = branches.rung(plan, atom)
@@ -176,10 +204,23 @@ def _climb(plan: Plan) -> Decision | None:
                 return Decision(plan=plan, actions=(_fail_choice(plan, step),))
             case branches.BackjumpRung():
                 return Decision(plan=plan, actions=(_backjump(plan, step),))
-            case branches.LastRung():
-                code = StopCode.OR_EXHAUSTED if step.choice else StopCode.ATOM_EXHAUSTED
-                return _ending(plan, code, _given_up(plan, step), kill=False)
     return None
+
+
+def _given_up(plan: Plan) -> Decision | None:
+    """Nothing is in flight, nothing can start and no wind would help: say what is parked."""
+    if plan.sessions or winds.startable(plan) or winds.would_help(plan):
+        return None
+    if plan.kind is PlanKind.GRAPH and rounds_left(plan) <= 0:
+        reason = "no verification round is left, so nothing could be completed"
+        return _stop(plan, StopCode.VERIFICATION_EXHAUSTED, reason)
+    parked = winds.parked(plan)
+    if not parked:
+        return None
+    inside = all(one.choice or one.name in plan.groups for one in parked)
+    code = StopCode.OR_EXHAUSTED if inside else StopCode.ATOM_EXHAUSTED
+    reason = "; ".join(filter(None, (_named(plan, parked), _tried(plan))))
+    return _stop(plan, code, reason)
 
 
 def _out_of_budget(plan: Plan) -> Decision | None:
@@ -195,9 +236,13 @@ def _out_of_budget(plan: Plan) -> Decision | None:
     if pace.begins_iteration(plan) and pace.iterations_left(plan) <= 0:
         reason = f"max_iterations {limits.max_iterations} is reached"
         return _ending(plan, StopCode.ITERATION_LIMIT, reason, kill=False)
-    if control.stall_count >= limits.max_stall_count and not _may_still_climb(plan):
+    if pace.is_stalled(plan) and not _may_still_climb(plan):
         reason = f"generations in a row that got nowhere: {control.stall_count} (max_stall_count)"
-        return _ending(plan, StopCode.STALLED, reason, kill=False)
+        if not winds.would_help(plan):
+            return _ending(plan, StopCode.STALLED, reason, kill=False)
+        if plan.sessions:
+            return Decision(plan=plan, because=f"{reason}; a new wind waits for what is running")
+        return Decision(plan=plan, actions=(BeginWind(because=_wind(plan, reason)),))
     return None
 
 
@@ -210,14 +255,14 @@ def _out_of_time(plan: Plan) -> Decision | None:
 
 
 def _may_still_climb(plan: Plan) -> bool:
-    """Trees do not stall, and neither does a run whose ladder has a probe to send."""
-    if plan.kind is PlanKind.TREE:
-        return True
-    return any(branches.probe_rung(plan, a) for a in view(plan).exhausted)
+    """A run whose ladder has a probe to send is not stalled."""
+    seen = view(plan)
+    waiting = (a for a in seen.exhausted if is_startable(seen.shape, seen.unmet, a))
+    return any(branches.probe_rung(plan, a) for a in waiting)
 
 
 def _dispatch(plan: Plan) -> Decision | None:
-    """Start what is ready, in file order, as far as slots, iterations and `touches` allow."""
+    """Start what is ready, as far as slots, iterations and `touches` allow."""
     if not pace.may_start(plan):
         full = pace.crew_size(plan) >= plan.limits.max_parallel_agents
         why = "every slot is taken" if full else "the batch under way is waited for"
@@ -225,7 +270,7 @@ def _dispatch(plan: Plan) -> Decision | None:
     starts: list[Action] = []
     taken = [t for a in plan.sessions for t in plan.atoms[a].touches]
     slots = pace.slots(plan)
-    for atom in startable(plan):
+    for atom in in_order(plan, winds.startable(plan)):
         if len(starts) >= slots:
             break
         if overlapping(atom.touches, taken):
@@ -239,6 +284,16 @@ def _dispatch(plan: Plan) -> Decision | None:
     return None
 
 
+def _second_wind(plan: Plan) -> Decision | None:
+    """Only parked work is left: try it again."""
+    if not winds.is_due(plan):
+        return None
+    why = "only parked work is left"
+    if rounds_left(plan) <= 0:
+        why = "checks failed, and the verification rounds are used up"
+    return Decision(plan=plan, actions=(BeginWind(because=_wind(plan, why)),))
+
+
 def _stuck(plan: Plan) -> Decision:
     """Cannot happen on a valid plan; if it does, say what blocks."""
     blockers = waiting(Decision(plan=plan))
@@ -249,18 +304,22 @@ def _stuck(plan: Plan) -> Decision:
 # --- their tools ---------------------------------------------------------------------------------
 
 
-def startable(plan: Plan) -> Iterator[Atom]:
-    """Ready atoms, and exhausted ones that a probe may still help, in file order."""
-    seen = view(plan)
-    names = seen.ready
-    if seen.exhausted:
-        probed = [a for a in seen.exhausted if is_startable(seen.shape, seen.unmet, a)]
-        names = tuple(sorted((*names, *probed), key=seen.shape.place.__getitem__))
+def in_order(plan: Plan, names: tuple[AtomId, ...]) -> Iterator[Atom]:
+    """Fewer failures first, then the longest chain of open atoms behind it, then file order.
+
+    Of a tree always the leftmost.
+    """
+    failed, seen = failures(plan), view(plan)
+    if plan.kind is PlanKind.GRAPH and len(names) > 1 and (failed or seen.shape.waiters):
+        names = tuple(
+            sorted(names, key=lambda name: (failed.get(name, 0), -chain_behind(seen, name)))
+        )
     return map(plan.atoms.__getitem__, names)
 
 
 def wants_probe(plan: Plan, atom: Atom) -> bool:
-    return atom.probe and atom.probes == 0 and probes_left(plan, atom) > 0
+    asks = (atom.probe and atom.probes == 0) or atom.infeasible is not None
+    return asks and probes_left(plan, atom) > 0
 
 
 def overlapping(touches: tuple[str, ...], taken: list[str]) -> bool:
@@ -283,16 +342,27 @@ def _start(plan: Plan, atom: Atom) -> Action:
         why = f"{atom.id} has used up its attempts; a probe may find another way"
         return Probe(atom=atom.id, plan=True, because=why)
     if wants_probe(plan, atom):
-        return Probe(atom=atom.id, because=f"{atom.id} asks for a probe first")
+        why = f"{atom.id} asks for a probe first"
+        if atom.infeasible is not None:
+            why = f"{atom.id} was called infeasible; a probe is asked whether it still is"
+        return Probe(atom=atom.id, because=why)
+    failed, behind = failures(plan).get(atom.id, 0), chain_behind(view(plan), atom.id)
+    last = f"; chain of {behind} behind it" if behind else ""
+    if failed:
+        why = f"{atom.id} failed {_times(failed)} before"
+        if plan.spent.winds or plan.control.stall_count:
+            why += "; another approach is needed"
+        return Work(atom=atom.id, because=why + last)
     if atom.attempts:
-        why = f"{atom.id} failed before; attempt {atom.attempts + 1}"
-        if plan.control.stall_count:
-            why += ", and nothing has moved lately: another approach is needed"
-        return Work(atom=atom.id, because=why)
+        return Work(atom=atom.id, because=f"{atom.id} was begun before; once more{last}")
     needs = view(plan).shape.needs.get(atom.id, ())
     if needs:
-        return Work(atom=atom.id, because=f"{atom.id} needs {', '.join(needs)}: resolved")
-    return Work(atom=atom.id, because=f"{atom.id} depends on nothing that is open")
+        return Work(atom=atom.id, because=f"{atom.id} needs {', '.join(needs)}: resolved{last}")
+    return Work(atom=atom.id, because=f"{atom.id} depends on nothing that is open{last}")
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def _tree_start(plan: Plan, atom: Atom) -> Action:
@@ -337,24 +407,64 @@ def _backjump(plan: Plan, step: branches.BackjumpRung) -> Backjump:
     )
 
 
-def _given_up(plan: Plan, step: branches.LastRung) -> str:
-    # A tree that was taken up again has no trail: it is remembered by its commits and its logs.
+def _wind(plan: Plan, why: str) -> str:
+    number = plan.spent.winds + 1
+    often = luby(number) if winds.parked(plan) else 1
+    grant = f"; {often} times the usual attempts" if often > 1 else ""
+    return f"{why}: wind {number} of {plan.limits.max_winds}{grant}"
+
+
+def _named(plan: Plan, parked: tuple[winds.Parked, ...]) -> str:
+    """What is parked, what holds up most first: few with all that is known, then names."""
+    ordered = sorted(parked, key=lambda one: winds.importance(plan, one.name, one.holds_up))
+    told = [_left_over(plan, one) for one in ordered[:MOST_EXPLAINED]]
+    if rest := [one.name for one in ordered[MOST_EXPLAINED:]]:
+        told.append(f"nor {'have' if len(rest) > 1 else 'has'} {_listed(rest)}")
+    return "; ".join(told)
+
+
+def _left_over(plan: Plan, one: winds.Parked) -> str:
+    # A tree keeps no trail: where neither journal nor commits say why, its logs may.
     in_logs = plan.kind is PlanKind.TREE
     evidence = "why is in the logs of its iterations" if in_logs else "without a word on why"
-    for entry in reversed(plan.trail):
-        if entry.type is TrailType.FAILURE and entry.atom == step.atom:
-            evidence = f"last: {entry.reason}"
-            break
-    if step.atom in view(plan).buried:
-        return f"{_used_up(plan, step.atom)}; {_tried(plan)}"
-    return f"{step.atom} has nothing left to try ({evidence}); {_tried(plan)}"
+    if one.reason:
+        evidence = f"last: {_shortened(one.reason)}"
+    held = f"it holds up {_listed(one.holds_up)}" if one.holds_up else ""
+    ways = _ways(plan, one)
+    if one.name in plan.groups:
+        said = "; ".join(filter(None, (ways if one.reason else evidence, held)))
+        return f"every choice of {one.name} has failed ({said})"
+    if one.choice is not None and ways:
+        ways = f"{one.choice[0]} gave up {ways}"
+    said = "; ".join(filter(None, (evidence, ways, held)))
+    return f"{one.name} has nothing left to try ({said})"
+
+
+def _ways(plan: Plan, one: winds.Parked) -> str:
+    """Why each other way of the group that it stands in was given up."""
+    gone = () if one.choice is None else winds.given_up(plan, one.choice[0])
+    told = [f"{w}: {_shortened(why)}" if why else w for w, why in gone[:MOST_NAMED]]
+    more = len(gone) - MOST_NAMED
+    return ", ".join([*told, *[f"{more} more"] * (more > 0)])
+
+
+def _shortened(reason: str) -> str:
+    reason = " ".join(reason.split())
+    return reason if len(reason) <= REASON_CHARACTERS else f"{reason[:REASON_CHARACTERS]} [...]"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def _tried(plan: Plan) -> str:
     if plan.kind is PlanKind.TREE:
         return "attempts and planning sessions are used up"
     count = combinations_tried(plan)
-    return f"{count} combination{'s' if count > 1 else ''} of choices tried"
+    tried = f"at least {count} combination{'s' if count > 1 else ''} of choices tried"
+    used = f"{plan.spent.winds} of {plan.limits.max_winds} winds used"
+    return ", ".join([tried] * bool(plan.groups) + [used] * bool(plan.spent.winds))
 
 
 def _kill_all(plan: Plan, why: str) -> tuple[Kill, ...]:

@@ -20,7 +20,7 @@ from dwindle.kernel.events import (
     RemoveAtom,
     SetLimit,
 )
-from dwindle.kernel.graph import unfailed, view
+from dwindle.kernel.graph import base_attempts, unfailed, view
 from dwindle.kernel.measure import fuel
 from dwindle.kernel.model import (
     Atom,
@@ -125,7 +125,7 @@ def with_removed(plan: Plan, edit: RemoveAtom, event: Redirected) -> Plan:
     return replace(
         plan,
         atoms={
-            n: replace(a, attempts=0) if n in childless else a
+            n: replace(a, attempts=0, infeasible=None) if n in childless else a
             for n, a in plan.atoms.items()
             if n not in gone
         },
@@ -194,7 +194,22 @@ def with_limit(plan: Plan, edit: SetLimit, event: Redirected) -> Plan:
     if getattr(plan.limits, edit.name) == value:
         return plan
     limits = replace(plan.limits.stating(edit.name), **{edit.name: value})  # type: ignore[arg-type]
-    return replace(plan, limits=limits)
+    after = replace(plan, limits=limits)
+    return _with_raised_grants(after) if edit.name == "max_attempts" else after
+
+
+def _with_raised_grants(plan: Plan) -> Plan:
+    """A user who raises the attempts raises those of a wind under way, too."""
+    shape = view(plan).shape
+    return replace(
+        plan,
+        atoms={
+            n: a
+            if a.allowed is None
+            else replace(a, allowed=max(a.allowed, base_attempts(plan, a, shape)))
+            for n, a in plan.atoms.items()
+        },
+    )
 
 
 def refuse_overdrawn(plan: Plan, name: str, value: float | str, event: Redirected) -> None:
@@ -210,6 +225,7 @@ def refuse_overdrawn(plan: Plan, name: str, value: float | str, event: Redirecte
         "max_forgiven": spent.forgiven,
         "max_verifications": spent.verifications,
         "max_backjumps": spent.backjumps,
+        "max_winds": spent.winds,
         "max_atoms": spent.created + view(plan).reserve,
         "max_attempts": max(
             (a.attempts for a in _open_leaves(plan) if a.max_attempts is None and not a.or_group),

@@ -7,10 +7,10 @@ the plan after it. Consequences are not drawn here: `settle` does that.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from dwindle.kernel import branches, growth, sessions
-from dwindle.kernel.changed import replace
+from dwindle.kernel import branches, growth, sessions, winds
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import (
     AlternativesProposed,
@@ -38,6 +38,7 @@ from dwindle.kernel.events import (
     StopRequested,
     VerificationEnded,
     Waited,
+    WindBegan,
 )
 from dwindle.kernel.graph import (
     attempts_left,
@@ -45,7 +46,7 @@ from dwindle.kernel.graph import (
     view,
     with_atom,
 )
-from dwindle.kernel.measure import measure, rounds_left
+from dwindle.kernel.measure import measure, rounds_left, winds_left
 from dwindle.kernel.model import (
     Answer,
     AtomId,
@@ -149,6 +150,12 @@ def backjumped(plan: Plan, event: Backjumped) -> Plan:
     return branches.with_lost_commits(after, event.unreplayed)
 
 
+def wind_began(plan: Plan, event: WindBegan) -> Plan:
+    if not winds.is_due(plan) and not winds.pays_for_switch(plan):
+        raise IllegalEvent(event, "no wind may begin: something can still go on, or none would")
+    return winds.begun(plan, event.reason, event.at)
+
+
 def refuse_unknown_losses(plan: Plan, event: ChoiceFailed | Backjumped) -> None:
     for name in event.unreplayed:
         if name not in plan.atoms or plan.atoms[name].status is not Status.RESOLVED:
@@ -159,7 +166,7 @@ def refuse_unknown_losses(plan: Plan, event: ChoiceFailed | Backjumped) -> None:
 
 
 def verification_ended(plan: Plan, event: VerificationEnded) -> Plan:
-    """Passed, or fix atoms for what failed while a round and fuel are left."""
+    """Passed, or fix atoms for what failed while fuel and a round, or a wind for more, is left."""
     if event.passed and event.gaps:
         raise IllegalEvent(event, "a base case with gaps did not pass")
     before = plan.verification
@@ -170,7 +177,7 @@ def verification_ended(plan: Plan, event: VerificationEnded) -> Plan:
     if not event.gaps:
         again = Verification(rounds_without_gaps=before.rounds_without_gaps + 1)
         return evolve(plan, verification=again)
-    if rounds_left(plan) <= 0:
+    if rounds_left(plan) <= 0 and winds_left(plan) <= 0:
         return evolve(plan, verification=Verification(unmended=len(event.gaps)))
     after = growth.with_fixes(plan, event.gaps)
     unmended = len(event.gaps) if after.spent.created == plan.spent.created else 0
@@ -179,7 +186,7 @@ def verification_ended(plan: Plan, event: VerificationEnded) -> Plan:
 
 def early_checked(plan: Plan, event: EarlyChecked) -> Plan:
     if not sessions.wants_early_check(plan):
-        raise IllegalEvent(event, "nobody asked for an early look at the base case")
+        raise IllegalEvent(event, "an early look at the base case was not asked for")
     seen = Verification(passed=True) if event.passed else plan.verification
     return evolve(plan, pace=replace(plan.pace, branch_changed=False), verification=seen)
 
@@ -187,7 +194,7 @@ def early_checked(plan: Plan, event: EarlyChecked) -> Plan:
 def confirmed(plan: Plan, event: Confirmed) -> Plan:
     asked = plan.verification.questions
     if event.item not in [q.item for q in asked]:
-        raise IllegalEvent(event, f"nobody asked about {event.item!r}")
+        raise IllegalEvent(event, f"the run did not ask about {event.item!r}")
     answered = tuple(
         replace(q, answer=event.answer, words=event.words) if q.item == event.item else q
         for q in asked
@@ -217,6 +224,7 @@ EFFECTS: Mapping[type[Event], Callable[[Plan, Any], Plan]] = {
     AlternativesProposed: sessions.alternatives_proposed,
     ChoiceFailed: choice_failed,
     Backjumped: backjumped,
+    WindBegan: wind_began,
     VerificationEnded: verification_ended,
     EarlyChecked: early_checked,
     Confirmed: confirmed,
@@ -229,7 +237,7 @@ def advances(plan: Plan, event: Event) -> bool:
     match event:
         case AtomResolved() | Decomposed() | AlternativesProposed() | Replanned():
             return not sessions.is_abandoned(plan, event)
-        case ChoiceFailed() | Backjumped() | VerificationEnded() | Redirected():
+        case ChoiceFailed() | Backjumped() | WindBegan() | VerificationEnded() | Redirected():
             return True
         case ProbeEnded():  # a look before the work is a step, too
             return _looks(plan, event.atom)

@@ -1,8 +1,8 @@
 """Two kinds of mistake, split by whose it is.
 
 KernelError
-├── IllegalEvent      whoever sent the event: it cannot have happened to this plan
-└── NotDwindling      ours: a transition would not lower the measure; the run must end
+├── IllegalEvent      the sender's fault: the event cannot have happened to this plan
+└── NotDwindling      our fault: a transition would not lower the measure; the run must end
 
 Both leave the plan as it was.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dwindle.kernel.events import Event
-    from dwindle.kernel.problem import Problem
+    from dwindle.kernel.model import Problem
 
 
 class KernelError(Exception):

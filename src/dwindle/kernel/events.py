@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from dwindle.kernel.aligned import Aligned
 from dwindle.kernel.model import (
+    Aligned,
     Answer,
     Atom,
     AtomId,
@@ -23,8 +23,8 @@ from dwindle.kernel.model import (
     OrGroup,
     Role,
     StopCode,
+    TreeEdit,
 )
-from dwindle.kernel.tree import TreeEdit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +35,22 @@ class Usage:
     """All that the model read and wrote; the parts below need not be known."""
     usd: float = 0.0
     read: int = 0
-    """Tokens of what it was given anew."""
+    """Input tokens that were not in the cache."""
     cached: int = 0
-    """Tokens of what it was given and had seen before."""
+    """Input tokens from the cache."""
     written: int = 0
     estimated: bool = False
-    """The price is worked out from a table of ours."""
+    """The price is an estimate from our own price list."""
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            tokens=self.tokens + other.tokens,
+            usd=self.usd + other.usd,
+            read=self.read + other.read,
+            cached=self.cached + other.cached,
+            written=self.written + other.written,
+            estimated=self.estimated or other.estimated,
+        )
 
 
 NO_USAGE = Usage()
@@ -61,10 +71,12 @@ class SessionNews(News):
     atom: AtomId
     nonce: int
     run: str | None = None
-    """The run that the session belongs to, where whoever reports might mean another."""
+    """The run that the session belongs to; a late report might mean another."""
     usage: Usage = NO_USAGE
     judging: Usage = NO_USAGE
-    """The part of it that verifiers used, where others were judged by them."""
+    """The part of `usage` that verifiers used to judge the session."""
+    judge: str = ""
+    """The agents that judged, where the settings name several verifiers."""
 
 
 # --- the run -----------------------------------------------------------------------------------
@@ -72,17 +84,17 @@ class SessionNews(News):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(News):
-    """A person said `run`: the first time, or again after a stop."""
+    """A user called `run`: the first time, or again after a stop."""
 
     run_id: str | None = None
     aligned: Aligned | None = None
     hosted: bool = False
-    """Somebody else runs the sessions, and starts them when it pleases them."""
+    """A host runs the sessions, and starts them when it likes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopRequested(News):
-    """Someone or something wants the run to end; sessions are ended first."""
+    """A user, a signal or the runner wants the run to end; sessions are ended first."""
 
     reason: str
     code: StopCode = StopCode.STOPPED_BY_USER
@@ -107,25 +119,27 @@ class Waited(News):
 
     note: str = ""
     atom: AtomId | None = None
-    """Whose session is held up, by what passes."""
+    """The atom whose session waits, for example after a rate limit."""
     seconds: float = 0.0
-    """For how long, from now on."""
+    """How long it will wait."""
+    agent: str = ""
+    """The agent that goes on with that session, because the one before was unavailable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IterationCommitted(News):
-    """An iteration of a tree is on the branch; what was recorded of it before holds from here."""
+    """An iteration of a tree is on the branch; from here on its earlier events count."""
 
     number: int
     commit: str
     subject: str
     notes: tuple[str, ...] = ()
-    """What a person should know of it: what was left out, what the guard had better not rest on."""
+    """For the user: files that were left out, and files that the guard should not depend on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled(News):
-    """Consequences were drawn that whoever wrote the file had left undrawn."""
+    """The kernel drew consequences that the author of the plan file had left out."""
 
 
 # --- sessions ----------------------------------------------------------------------------------
@@ -137,6 +151,8 @@ class SessionStarted(News):
 
     atom: AtomId
     role: Role
+    agent: str = ""
+    """The agent that was started, where the settings name several for the role."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +162,11 @@ class AtomResolved(SessionNews):
     summary: str
     artifacts: tuple[str, ...] = ()
     edit: TreeEdit | None = None
-    """What else the session made of a tree."""
+    """What else the session changed in the tree."""
+    set_aside: tuple[str, ...] = ()
+    """Paths outside of the work paths: changed by the session, kept under a ref, not integrated."""
+    wider: tuple[str, ...] = ()
+    """Work paths that the worker asks for besides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +177,8 @@ class AttemptFailed(SessionNews):
     edit: TreeEdit | None = None
     refused: bool = False
     """An edit of a tree was refused: the next step is to repair it."""
+    set_aside: tuple[str, ...] = ()
+    wider: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,14 +197,14 @@ class DeclaredInfeasible(SessionNews):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeEnded(SessionNews):
-    """A probe came back without a plan: what it found goes into the worker's order."""
+    """A probe ended without a plan: its findings go into the worker's order."""
 
     findings: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewAtom:
-    """An atom somebody proposes. `depends_on` may name earlier ones of its list as `#1`, `#2`."""
+    """A proposed atom. `depends_on` may name earlier ones of its list as `#1`, `#2`."""
 
     description: str
     depends_on: tuple[str, ...] = ()
@@ -245,6 +267,13 @@ class Backjumped(News):
     unreplayed: tuple[AtomId, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindBegan(News):
+    """What is parked is tried again: choices, attempts, probes, backjumps and rounds come back."""
+
+    reason: str
+
+
 # --- verification ------------------------------------------------------------------------------
 
 
@@ -299,6 +328,7 @@ class ChangeObjective:
     deliverables: str | None = None
     definition_of_done: str | None = None
     protected_paths: tuple[str, ...] | None = None
+    work_paths: tuple[str, ...] | None = None
     reopen: tuple[AtomId, ...] = ()
 
 
@@ -324,7 +354,7 @@ class ForceChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteGraph:
-    """The whole graph as a person wants it. `attempts` and `probes` of its atoms are not read."""
+    """The whole graph as a person wants it. What the runner owns of its atoms is not read."""
 
     atoms: tuple[Atom, ...]
     decompositions: tuple[Decomposition, ...] = ()
@@ -382,6 +412,7 @@ Event = (
     | SessionReaped
     | ChoiceFailed
     | Backjumped
+    | WindBegan
     | VerificationEnded
     | EarlyChecked
     | Confirmed

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dwindle.kernel.actions import Decision, Probe, Work
+from dwindle.kernel.branches import LastRung, rung
 from dwindle.kernel.graph import is_resolved, selected, unmet_needs, view
 from dwindle.kernel.model import AtomId, GroupId, Plan, Status
 from dwindle.kernel.shape import chain
+from dwindle.kernel.winds import last_reason
 
 
 def waiting(decision: Decision) -> dict[AtomId, str]:
@@ -35,11 +37,18 @@ def why_not(plan: Plan, name: AtomId, decision: Decision) -> str:
     unmet = unmet_needs(plan, name)
     if unmet:
         return f"it waits for {', '.join(unmet)}"
+    if name in seen.exhausted and isinstance(rung(plan, name), LastRung):
+        return f"it is parked: nothing is left to try for now{_last(plan, name)}"
     if decision.stop is not None:
         return f"the run stops: {decision.stop.reason}"
     if name in seen.exhausted:
         return f"its attempts are used up; {decision.because or _actions(decision)}"
     return decision.because or _actions(decision)
+
+
+def _last(plan: Plan, name: AtomId) -> str:
+    reason = last_reason(plan, name)
+    return f" (last: {reason})" if reason else ""
 
 
 def not_live(plan: Plan, name: AtomId) -> str:

@@ -10,11 +10,20 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dwindle.kernel.changed import replace
-from dwindle.kernel.model import ROOT, Atom, AtomId, GroupId, OrGroup, Plan, PlanKind, Status
+from dwindle.kernel.model import (
+    ROOT,
+    Atom,
+    AtomId,
+    GroupId,
+    OrGroup,
+    Plan,
+    PlanKind,
+    Status,
+    TrailType,
+)
 from dwindle.kernel.shape import Shape, chain, shape_of, subtree
 
 
@@ -31,9 +40,9 @@ class View:
     unmet: Mapping[str, int]
     """Unresolved dependencies of each atom that has its own."""
     ready: tuple[AtomId, ...]
-    """Live pending leaves with satisfied dependencies and an attempt left, in file order."""
+    """Live pending leaves with satisfied dependencies that may be tried, in file order."""
     exhausted: tuple[AtomId, ...]
-    """Live pending leaves without attempts, in file order."""
+    """Live pending leaves that may not be tried any more, in file order."""
     open_count: int
     choices_left: int
     attempts_left: int
@@ -44,11 +53,14 @@ class View:
     """Live groups whose every choice has failed."""
     unsettled: tuple[str, ...]
     """Nodes about which something follows that is not written into the plan yet."""
+    tails: dict[str, int] = field(default_factory=dict, compare=False)
+    """Lengths of chains that were asked for; what lies ahead of an open node only changes together
+    with what is live, and then the view is built anew."""
 
 
 def view(plan: Plan) -> View:
     """The plan's view, built at the first question and kept with the plan."""
-    seen = plan.view_cache
+    seen: View | None = plan.view_cache
     if seen is None:
         seen = build(plan, plan.shape_cache or shape_of(plan))
         object.__setattr__(plan, "view_cache", seen)
@@ -88,10 +100,22 @@ def is_finished(plan: Plan) -> bool:
     return view(plan).missing[ROOT] == 0
 
 
-def max_attempts(plan: Plan, atom: Atom, shape: Shape) -> int:
+def base_attempts(plan: Plan, atom: Atom, shape: Shape) -> int:
+    """What the atom is granted in the first place; winds grant multiples of it."""
     if atom.max_attempts is not None:
         return atom.max_attempts
     return 1 if atom.id in shape.group_of else plan.limits.max_attempts
+
+
+def max_attempts(plan: Plan, atom: Atom, shape: Shape) -> int:
+    return base_attempts(plan, atom, shape) if atom.allowed is None else atom.allowed
+
+
+def tries_left(plan: Plan, atom: Atom, shape: Shape) -> int:
+    """Attempts that may be used now: what was called infeasible needs a probe's word first."""
+    if atom.infeasible is not None and not probes_left(plan, atom):
+        return 0
+    return attempts_left(plan, atom, shape)
 
 
 def attempts_left(plan: Plan, atom: Atom, shape: Shape) -> int:
@@ -117,6 +141,51 @@ def unmet_needs(plan: Plan, atom: AtomId) -> tuple[str, ...]:
     return tuple(dict.fromkeys(t for t in waits if not is_resolved(plan, t)))
 
 
+def failures(plan: Plan) -> Mapping[str, int]:
+    """How often each atom has failed, as the Trail remembers it; attempts are given back."""
+    known = plan.failures_cache
+    if known is None:
+        counts: dict[str, int] = {}
+        for entry in plan.trail:
+            if entry.type is TrailType.FAILURE and entry.atom is not None:
+                counts[entry.atom] = max(counts.get(entry.atom, 0) + 1, entry.attempt or 0)
+        known = counts
+        object.__setattr__(plan, "failures_cache", known)
+    return known
+
+
+def chain_behind(seen: View, atom: str) -> int:
+    """The longest chain of atoms that are to be done one after the other once this one is.
+
+    Two numbers for each node: how much follows its end, and how much there is from its start on.
+    An end leads to the start of every node that waits for it and to the end of its parent; a
+    start to the starts below it, or, in a leaf, to its own end and one session more.
+    """
+    shape, known = seen.shape, seen.tails
+    waiting, path = [f">{atom}"], {""}
+    while waiting:
+        key = waiting[-1]
+        node = key[1:]
+        if key in known:
+            waiting.pop()
+            continue
+        if key[0] == ">":
+            ahead = [f"<{w}" for w in shape.waiters.get(node, ()) if w in seen.live]
+            above = shape.parent.get(node, ROOT)
+            ahead += [f">{above}"] if above != ROOT else []
+        elif node in shape.kids:
+            ahead = [f"<{k}" for k in shape.kids[node] if k in seen.live]
+        else:
+            ahead = [f">{node}"]
+        if key not in path:
+            path.add(key)
+            waiting += [k for k in ahead if k not in known and k not in path]
+            continue
+        session = key[0] == "<" and node not in shape.kids
+        known[key] = max((known.get(k, 0) for k in ahead), default=0) + session  # 0: in a circle
+    return known[f">{atom}"]
+
+
 def is_startable(shape: Shape, unmet: Mapping[str, int], atom: str) -> bool:
     """Its own dependencies, and those of everything above it, are satisfied."""
     node = atom
@@ -135,7 +204,7 @@ def _standing(  # noqa: C901 - three flags, each handed down
 ) -> tuple[set[str], set[str], set[str]]:
     """Which nodes are live, buried, racing: walked from the root, through selected choices.
 
-    A node is put down by whoever stands above it; only those with something below are visited.
+    A parent puts its children into the sets, so that only nodes with children are visited.
     """
     live: set[str] = {ROOT}
     buried: set[str] = set()
@@ -187,7 +256,7 @@ def build(plan: Plan, shape: Shape) -> View:
         if node not in plan.groups
     }
     undone = [a for n, a in plan.atoms.items() if n not in resolved and n not in buried]
-    leaves = [(a, attempts_left(plan, a, shape)) for a in undone if a.id not in shape.kids]
+    leaves = [(a, tries_left(plan, a, shape)) for a in undone if a.id not in shape.kids]
     inner = _inner_sessions_left(plan, undone, shape) if plan.kind is PlanKind.TREE else 0
     idle = [(a.id, n) for a, n in leaves if a.status is idling and a.id in live]
     groups = [(g, unfailed(g)) for n, g in plan.groups.items() if n not in buried]
@@ -206,7 +275,7 @@ def build(plan: Plan, shape: Shape) -> View:
         open_count=sum([a.id in live and a.id not in racing for a in undone])
         + sum([g not in racing for g in races]),
         choices_left=sum([len(left) for _, left in groups]),
-        attempts_left=sum([left for _, left in leaves])
+        attempts_left=sum([attempts_left(plan, a, shape) for a, _ in leaves])
         + sum([probes_left(plan, a) for a, _ in leaves])
         + inner,
         undecided=len(undone)
@@ -264,6 +333,8 @@ def restated(plan: Plan, **changes: Any) -> Plan:
     new = replace(plan, **changes)
     shape = plan.shape_cache if plan.view_cache is None else plan.view_cache.shape
     object.__setattr__(new, "shape_cache", shape)
+    if new.trail is plan.trail:
+        object.__setattr__(new, "failures_cache", plan.failures_cache)
     return new
 
 
@@ -296,11 +367,10 @@ def _leaf_moved(plan: Plan, old: View, before: Atom, after: Atom) -> View:
     shape, name = old.shape, after.id
     ready, exhausted = _without(old.ready, name, shape), _without(old.exhausted, name, shape)
     attempts = old.attempts_left - attempts_left(plan, before, shape) - probes_left(plan, before)
-    left = attempts_left(plan, after, shape)
     if not _done(after):
-        attempts += left + probes_left(plan, after)
+        attempts += attempts_left(plan, after, shape) + probes_left(plan, after)
     if name in old.live and after.status is Status.PENDING:
-        if not left:
+        if not tries_left(plan, after, shape):
             exhausted = _inserted(exhausted, name, shape)
         elif is_startable(shape, old.unmet, name):
             ready = _inserted(ready, name, shape)
@@ -316,7 +386,7 @@ def _inner_moved(plan: Plan, old: View, before: Atom, after: Atom) -> View:
 
 
 def _resolved(plan: Plan, old: View, atom: Atom) -> View | None:
-    """Count a resolved atom, and its group with it; whoever waited for them may start."""
+    """Count a resolved atom, and its group with it; nodes that waited for them may start."""
     shape, name = old.shape, atom.id
     group = plan.groups.get(GroupId(shape.parent[name]))
     if group is not None and group.speculative:
@@ -363,7 +433,7 @@ def _released(
                 and node in old.live
                 and node not in shape.kids
                 and atom.status is Status.PENDING
-                and attempts_left(plan, atom, shape)
+                and tries_left(plan, atom, shape)
                 and is_startable(shape, unmet, node)
             ):
                 ready = _inserted(ready, atom.id, shape)

@@ -8,9 +8,9 @@ only use what is left over (`measure.spare_fuel`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from dwindle.kernel.base_case import MECHANICAL, check_problems
-from dwindle.kernel.changed import replace
 from dwindle.kernel.events import Gap, NewAtom
 from dwindle.kernel.graph import depth, unfailed, view
 from dwindle.kernel.measure import spare_fuel
@@ -22,9 +22,9 @@ from dwindle.kernel.model import (
     GroupId,
     OrGroup,
     Plan,
+    Problem,
     TrailType,
 )
-from dwindle.kernel.problem import Problem
 from dwindle.kernel.structure import ID_LENGTH, is_valid_id
 
 LONGEST_NUMBER = 10
@@ -89,7 +89,10 @@ def listed_beside(plan: Plan, new: tuple[AtomId, ...], beside: AtomId) -> Plan:
 def decomposed(plan: Plan, parent: AtomId, new: tuple[NewAtom, ...], reason: str) -> Plan:
     """The parent becomes composite; its dependencies are also written into each child."""
     ids = next_ids(plan, len(new))
-    plan = with_atoms(plan, written_out(new, ids, plan.atoms[parent].depends_on))
+    # Whether it is feasible is a question of its children now.
+    split = replace(plan.atoms[parent], infeasible=None)
+    plan = replace(plan, atoms={**plan.atoms, parent: split})
+    plan = with_atoms(plan, written_out(new, ids, split.depends_on))
     made = Decomposition(parent=parent, children=ids, reason=reason)
     return replace(plan, decompositions=(*plan.decompositions, made))
 

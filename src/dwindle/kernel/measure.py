@@ -1,20 +1,23 @@
 """The quantity that must dwindle, its one-number gauge, and the bound on sessions.
 
-The measure is ten natural numbers, compared from the left. Every event that changes the plan
+The measure is eleven natural numbers, compared from the left. Every event that changes the plan
 lowers it; `proof/` shows that such a sequence is finite and how long it can be at most.
 
-    E redirects left         F fuel: atoms that may still be created   A attempts + probes left
-    L forgiven sessions left J backjumps left                          Q undecided nodes
-    V verification rounds    C choices not yet failed                  I sessions in flight
-                                                                       T 1 while running
+    E redirects left         V verification rounds                     A attempts + probes left
+    L forgiven sessions left F fuel: atoms that may still be created   Q undecided nodes
+    W winds left             J backjumps left                          I sessions in flight
+                             C choices not yet failed                  T 1 while running
+
+A wind refills V, J, C and A and may put parts of the plan back into Q; so it is paid from W, which
+stands left of all of them and of fuel, which it leaves alone.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from dwindle.kernel.graph import max_attempts, probes_left, unfailed, view
-from dwindle.kernel.model import Dispatch, Plan, PlanKind, RunStatus, Status
+from dwindle.kernel.graph import failures, max_attempts, probes_left, selected, unfailed, view
+from dwindle.kernel.model import Dispatch, Limits, Plan, PlanKind, RunStatus, Status
 
 TREE_ATTEMPTS = 10
 """What an agent may grant a node of a tree that it makes."""
@@ -23,6 +26,7 @@ TREE_ATTEMPTS = 10
 class Measure(NamedTuple):
     redirects: int
     forgiven: int
+    winds: int
     rounds: int
     fuel: int
     backjumps: int
@@ -38,6 +42,7 @@ def measure(plan: Plan) -> Measure:
     return Measure(
         redirects=limits.max_redirects - spent.redirects,
         forgiven=limits.max_forgiven - spent.forgiven,
+        winds=winds_left(plan),
         rounds=rounds_left(plan),
         fuel=fuel(plan),
         backjumps=limits.max_backjumps - spent.backjumps,
@@ -62,33 +67,59 @@ def rounds_left(plan: Plan) -> int:
     return plan.limits.max_verifications - plan.spent.verifications
 
 
+def winds_left(plan: Plan) -> int:
+    return plan.limits.max_winds - plan.spent.winds
+
+
+def luby(number: int) -> int:
+    """1, 1, 2, 1, 1, 2, 4, ...: by how much a wind, counted from 1, multiplies the attempts.
+
+    It ends a block of 2^n - 1 numbers with 2^(n-1), and begins each block with all before it.
+    """
+    size = 1 << number.bit_length()
+    if number == size - 1:
+        return size // 2
+    return luby(number - size // 2 + 1)
+
+
+def largest_luby(winds: int) -> int:
+    """The largest multiple among the first so many winds; without winds it is once."""
+    return 1 << max(0, (winds + 1).bit_length() - 2)
+
+
 def _most_attempts(plan: Plan) -> int:
-    own = (a.max_attempts for a in plan.atoms.values() if a.max_attempts is not None)
+    """What any atom can have been granted at most, in any wind."""
     granted = TREE_ATTEMPTS if plan.kind is PlanKind.TREE else 1
-    return max(plan.limits.max_attempts, granted, *own)
+    base, most = max(plan.limits.max_attempts, granted), 0
+    for atom in plan.atoms.values():
+        base, most = max(base, atom.max_attempts or 0), max(most, atom.allowed or 0)
+    return max(most, base * largest_luby(plan.limits.max_winds))
 
 
 def gauge(plan: Plan) -> int:
     """One natural number that falls by at least one with every event that changes the plan.
 
     The weights make up for what a step may raise to its right: a new atom brings its attempts
-    and itself, a backjump may give every atom its attempts back, a redirect may reset all. They
-    are the smallest that do (`proof/obligations.py`).
+    and itself, a backjump may give every atom its attempts back, a wind refills nearly all, and a
+    redirect may reset everything. They are the smallest that do (`proof/obligations.py`).
     """
     m, limits = measure(plan), plan.limits
     per_atom = 2 * (_most_attempts(plan) + limits.max_probes)
     fuel_weight = per_atom + 3
     jump_weight = limits.max_atoms * (per_atom + 2) + 1
+    refilled = jump_weight * limits.max_backjumps + 2 * limits.max_verifications
+    wind_weight = limits.max_atoms * (per_atom + 3) + refilled + 2
     reset = (
         (fuel_weight + 1) * limits.max_atoms
-        + jump_weight * limits.max_backjumps
-        + 2 * limits.max_verifications
+        + refilled
+        + wind_weight * limits.max_winds
         + 2 * limits.max_forgiven
         + 3
     )
     return (
         m.redirects * reset
         + 2 * m.forgiven
+        + wind_weight * m.winds
         + 2 * m.rounds
         + fuel_weight * m.fuel
         + jump_weight * m.backjumps
@@ -125,13 +156,26 @@ def _bound_by_attempts(plan: Plan) -> int:
     untried = sum(
         max(0, len(unfailed(g)) - 1) for n, g in plan.groups.items() if n not in seen.buried
     )
-    jumps = range(1, min(m.backjumps, untried + max(0, m.fuel - 1)) + 1)
-    refilled = min(
-        sum(max(0, own + most * m.fuel - j) for j in jumps),
-        sum(max(0, most * (leaves + m.fuel - j)) for j in jumps),
-    )
+    jumps = min(m.backjumps, untried + max(0, m.fuel - 1))
     grown = m.fuel * (most + limits.max_probes)
-    return m.attempts + grown + m.rounds + m.forgiven + refilled + (asleep if jumps else 0)
+    now = m.attempts + grown + m.rounds + m.forgiven + (asleep if jumps else 0)
+    return now + min(
+        _refills(jumps, own + most * m.fuel, 1) + m.winds * _bound_of_wind(limits, most, 1),
+        _refills(jumps, most * (leaves + m.fuel), most)
+        + m.winds * _bound_of_wind(limits, most, most),
+    )
+
+
+def _refills(jumps: int, pool: int, fewest: int) -> int:
+    """Attempts that so many backjumps give back: each buries at least `fewest` of the pool."""
+    return sum(max(0, pool - j * fewest) for j in range(1, jumps + 1))
+
+
+def _bound_of_wind(limits: Limits, most: int, fewest: int) -> int:
+    """What one wind can bring at most: every atom there may be, all rounds, all backjumps."""
+    atoms = limits.max_atoms
+    refilled = _refills(limits.max_backjumps, most * atoms, fewest)
+    return atoms * (most + limits.max_probes) + limits.max_verifications + refilled
 
 
 def _bound_by_iterations(plan: Plan) -> int:
@@ -143,9 +187,18 @@ def _bound_by_iterations(plan: Plan) -> int:
     else:
         current = max(0, width - len(plan.sessions)) if pace.generation and pace.filling else 0
     m = measure(plan)
-    return batches * width + current + m.rounds + m.forgiven
+    rounds = m.rounds + m.winds * limits.max_verifications
+    return batches * width + current + rounds + m.forgiven
 
 
 def combinations_tried(plan: Plan) -> int:
-    """How many selections over all groups have been in force; never claimed to be all of them."""
-    return 1 + sum(len(g.failed) - (not unfailed(g)) for g in plan.groups.values())
+    """How many selections over all groups have been in force, at least; never claimed to be all.
+
+    A wind takes choices out of `failed`; that they were tried, their failures still tell.
+    """
+    failed = failures(plan)
+    tried = (
+        sum(c in (*g.failed, selected(plan, g)) or failed.get(c, 0) > 0 for c in g.choices)
+        for g in plan.groups.values()
+    )
+    return 1 + sum(number - 1 for number in tried)

@@ -4,7 +4,7 @@ A `Plan` is the whole truth about a run. It is never changed, only replaced. Wha
 out from it (which choice is selected, what is live, open or ready) is not stored here: `graph.py`
 derives it, so that two fields can never disagree.
 
-Collections are tuples and insertion-ordered mappings that nobody mutates; order is part of the
+Collections are tuples and insertion-ordered mappings, never mutated; order is part of the
 contract, so no set is ever iterated.
 """
 
@@ -13,17 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, NewType
-
-from dwindle.kernel.aligned import Aligned
-
-if TYPE_CHECKING:
-    from dwindle.kernel.graph import View
-    from dwindle.kernel.shape import Shape
+from typing import Any, NewType
 
 AtomId = NewType("AtomId", str)
 GroupId = NewType("GroupId", str)
-NodeId = AtomId | GroupId
 """Whatever may stand in the plan's tree: an atom, a group, or ROOT."""
 
 ROOT = AtomId("")
@@ -64,7 +57,7 @@ class Role(StrEnum):
 
 
 class StopCode(StrEnum):
-    """Why a run ended. Each has one exit code, see `exit_codes`."""
+    """Why a run ended. Each has one exit code, see `EXIT_CODES`."""
 
     COMPLETED = "completed"
     INVALID_PLAN = "invalid_plan"
@@ -150,6 +143,8 @@ class Objective:
     deliverables: str
     definition_of_done: str
     protected_paths: tuple[str, ...] = ()
+    work_paths: tuple[str, ...] = ()
+    """Where workers may change files; empty: anywhere but at what is protected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,12 +164,16 @@ class Limits:
     max_redirects: int = 20
     max_forgiven: int = 50
     max_backjumps: int = 3
+    max_winds: int = 15
+    """How often the run may begin again with what it had to park; 0: parking, and no winds."""
     max_wall_seconds: int = 86400
     max_tokens: int | None = None
     max_cost_usd: float | None = None
     session_timeout_seconds: int = 1800
     dispatch: Dispatch = Dispatch.WAVE
     early_verify: bool = False
+    fewer_tests: int = 0
+    """By how many tests a command may run fewer than at alignment, and pass all the same."""
     stated: tuple[str, ...] = ()
     """Optional names that the file spells out, in the order of these fields: they are written back
     even where they equal the default."""
@@ -194,6 +193,7 @@ class Spent:
     created: int = 0
     """Atoms ever created, those at alignment included."""
     backjumps: int = 0
+    winds: int = 0
     forgiven: int = 0
     redirects: int = 0
     verifications: int = 0
@@ -232,11 +232,23 @@ class Atom:
     attempts: int = 0
     """Worker sessions charged."""
     max_attempts: int | None = None
+    allowed: int | None = None
+    """How many attempts the last wind granted; None before the first one that concerned it."""
+    infeasible: str | None = None
+    """Why an agent said that it cannot be done this way. Only a probe that disagrees clears it."""
     probe: bool = False
     """A probe is to look before a worker starts."""
     probes: int = 0
     """Probe sessions charged."""
     touches: tuple[str, ...] = ()
+
+    def unspent(self) -> Atom:
+        """The atom as a person writes it, without what the runner counts and notes."""
+        return replace(self, attempts=0, probes=0, allowed=None, infeasible=None)
+
+
+RUNNER_OWNED = ("attempts", "probes", "allowed", "infeasible")
+"""Fields of an atom that belong to the runner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,11 +284,16 @@ class TrailType(StrEnum):
     BACKTRACK = "backtrack"
     FAILURE = "failure"
     USER_CORRECTION = "user_correction"
+    WIND = "wind"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrailEntry:
-    """A choice or a backtrack names group and selection; a failure or correction names an atom."""
+    """A choice or a backtrack names group and selection; a failure or correction names an atom.
+
+    `attempt` says the how-manieth failure of the atom it was, or which wind it is: the count
+    survives when older entries are dropped.
+    """
 
     type: TrailType = TrailType.CHOICE
     or_group: GroupId | None = None
@@ -356,7 +373,7 @@ class Verification:
     passed: bool = False
     """Every check holds, as far as machines can say."""
     rounds_without_gaps: int = 0
-    """Rounds in a row that failed and named nothing to mend; sets the wait before the next."""
+    """Rounds in a row that failed and named nothing to fix; sets the wait before the next."""
     unmended: int = 0
     """Gaps of the last round for which no fuel was left."""
     questions: tuple[Question, ...] = ()
@@ -381,7 +398,85 @@ class Plan:
     verification: Verification = field(default_factory=Verification)
     refused_edits: int = 0
     """Of a tree: how many edits in a row were refused, repairs included, up to now."""
-    view_cache: View | None = field(default=None, init=False, compare=False, repr=False)
+    view_cache: Any = field(default=None, init=False, compare=False, repr=False)
     """Derived by `graph.view`; not part of the plan's value."""
-    shape_cache: Shape | None = field(default=None, init=False, compare=False, repr=False)
+    shape_cache: Any = field(default=None, init=False, compare=False, repr=False)
     """As `view_cache`; kept longer, because only growth changes it."""
+    failures_cache: Mapping[str, int] | None = field(
+        default=None, init=False, compare=False, repr=False
+    )
+    """Derived by `graph.failures`; kept while the Trail is the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """How many tests a command ran when the person agreed; fewer later on are no pass."""
+
+    command: str
+    ran: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aligned:
+    """Where the person agreed: the commit, and the files that no worker may touch."""
+
+    commit: str
+    pins: tuple[str, ...] = ()
+    tests: tuple[Counted, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    where: tuple[str | int, ...]
+    """The path to it, as in the file: ("atoms", 3, "depends_on")."""
+    what: str
+    hint: str = ""
+    line: int | None = None
+    """Counted from 1; filled in by the format, which knows the text."""
+    unaligned: bool = False
+    """The plan is not aligned yet, rather than wrong: `run` stops at the gate."""
+    warning: bool = False
+    """Worth saying, but no reason to refuse."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeAtom:
+    """One node of a task tree: what an agent may say about it."""
+
+    id: AtomId
+    parent: AtomId | None
+    """None for the root alone."""
+    title: str
+    description: str
+    max_attempts: int
+    """Counts for a new node only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeEdit:
+    """The whole tree as an agent left it, parents first, siblings in their order."""
+
+    nodes: tuple[TreeAtom, ...]
+
+
+EXIT_CODES: Mapping[StopCode, int] = {
+    StopCode.COMPLETED: 0,
+    StopCode.INVALID_PLAN: 2,
+    StopCode.NOT_ALIGNED: 3,
+    StopCode.STOPPED_BY_USER: 10,
+    StopCode.AWAITING_CONFIRMATION: 11,
+    StopCode.STALLED: 20,
+    StopCode.ITERATION_LIMIT: 21,
+    StopCode.BUDGET_TIME: 22,
+    StopCode.BUDGET_COST: 23,
+    StopCode.BUDGET_TOKENS: 24,
+    StopCode.ITERATION_TIMEOUT: 25,
+    StopCode.OR_EXHAUSTED: 30,
+    StopCode.ATOM_EXHAUSTED: 31,
+    StopCode.VERIFICATION_EXHAUSTED: 32,
+    StopCode.AGENT_UNAVAILABLE: 40,
+    StopCode.TAMPERED: 41,
+    StopCode.LOCKED: 42,
+    StopCode.IO_ERROR: 43,
+    StopCode.INTERNAL_ERROR: 70,
+}

@@ -11,9 +11,10 @@ and counting batches would do so in `refill` while healthy retries are running.
 
 from __future__ import annotations
 
-from dwindle.kernel.changed import replace
-from dwindle.kernel.graph import evolve, view
-from dwindle.kernel.model import ROOT, Dispatch, Pace, Plan
+from dataclasses import replace
+
+from dwindle.kernel.graph import base_attempts, evolve, view
+from dwindle.kernel.model import ROOT, Dispatch, Pace, Plan, PlanKind
 
 
 def crew_size(plan: Plan) -> int:
@@ -89,6 +90,24 @@ def _next_generation(plan: Plan, pace: Pace) -> Pace:
 
 def _refills(plan: Plan) -> bool:
     return plan.limits.dispatch is Dispatch.REFILL
+
+
+def is_stalled(plan: Plan) -> bool:
+    """So many generations in a row got nowhere, and all that is ready was tried as often.
+
+    Atoms take turns, so that many of them can fail once, one generation after the other, without
+    anything being wrong: what has not been tried often enough is tried first. A wind that grants
+    several times the usual attempts has several times the patience.
+    """
+    most, seen = plan.limits.max_stall_count, view(plan)
+    if plan.kind is PlanKind.TREE or plan.control.stall_count < most:
+        return False
+    for name in seen.ready:
+        atom = plan.atoms[name]
+        usual = base_attempts(plan, atom, seen.shape)
+        if atom.attempts * usual < most * max(usual, atom.allowed or 0):
+            return False
+    return True
 
 
 def slots(plan: Plan) -> int:

@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from dwindle.kernel.base_case import base_case_problems, is_mechanical
 from dwindle.kernel.graph import unfailed, view
 from dwindle.kernel.measure import measure
-from dwindle.kernel.model import Plan, PlanKind, Status
-from dwindle.kernel.problem import Problem
+from dwindle.kernel.model import Plan, PlanKind, Problem, Status
 from dwindle.kernel.shape import chain
 from dwindle.kernel.structure import structure_problems
 
-MAY_BE_ZERO = ("max_depth", "max_probes", "max_redirects", "max_forgiven", "max_backjumps")
+MAY_BE_ZERO = (
+    *("max_depth", "max_probes", "max_redirects", "max_forgiven", "max_backjumps", "max_winds"),
+    "fewer_tests",
+)
 COUNTED_LIMITS = (
     "max_iterations",
     "max_parallel_agents",
@@ -29,10 +31,12 @@ COUNTED_LIMITS = (
     "max_redirects",
     "max_forgiven",
     "max_backjumps",
+    "max_winds",
     "max_wall_seconds",
     "max_tokens",
     "max_cost_usd",
     "session_timeout_seconds",
+    "fewer_tests",
 )
 
 
@@ -113,7 +117,7 @@ def control_problems(plan: Plan) -> Iterator[Problem]:
     if control.revision < 0:
         yield Problem(where=("control", "revision"), what="revision is negative", hint="")
     for name in (
-        *("sessions", "created", "backjumps", "forgiven", "redirects", "verifications"),
+        *("sessions", "created", "backjumps", "winds", "forgiven", "redirects", "verifications"),
         *("seconds", "tokens", "usd"),
     ):
         if getattr(spent, name) < 0:
@@ -170,6 +174,7 @@ def fuel_problems(plan: Plan) -> Iterator[Problem]:
         ("max_forgiven", now.forgiven),
         ("max_verifications", now.rounds),
         ("max_backjumps", now.backjumps),
+        ("max_winds", now.winds),
     ):
         if left < 0:
             yield Problem(

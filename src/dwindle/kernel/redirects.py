@@ -8,8 +8,9 @@ A redirect that changes nothing is refused and costs nothing.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dwindle.kernel import branches, edits, rewriting
-from dwindle.kernel.changed import replace
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import (
     AddAtom,
@@ -168,7 +169,7 @@ def is_same(before: Plan, after: Plan) -> bool:
 
 
 def corrected(before: Plan, after: Plan, edit: Edit) -> tuple[str, ...]:
-    """What the Trail is told that the correction was about.
+    """What the correction was about, for the Trail.
 
     A choice that a person took is named, and so its group counts as decided then. Of everything
     else that happens to a choice the group is named: to be given another way is no decision.
@@ -202,15 +203,12 @@ def with_new_epoch(plan: Plan, event: Redirected) -> Plan:
         plan,
         control=control,
         spent=replace(
-            plan.spent, forgiven=0, verifications=0, backjumps=0, created=len(plan.atoms)
+            plan.spent, forgiven=0, winds=0, verifications=0, backjumps=0, created=len(plan.atoms)
         ),
         groups={
             n: replace(g, failed=(), selected=selected(plan, g) or g.selected)
             for n, g in plan.groups.items()
         },
-        atoms={
-            n: a if a.status is Status.RESOLVED else replace(a, attempts=0, probes=0)
-            for n, a in plan.atoms.items()
-        },
+        atoms={n: a if a.status is Status.RESOLVED else a.unspent() for n, a in plan.atoms.items()},
         trail=(),
     )

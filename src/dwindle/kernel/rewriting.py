@@ -1,10 +1,10 @@
-"""A person rewrites the graph: what becomes of the work that was done under the old one.
+"""A person rewrites the graph: what happens to the work that was done under the old one.
 
-Somebody who edits the plan by hand thinks of atoms, groups and decompositions, not of the small
+A user who edits the plan by hand thinks of atoms, groups and decompositions, not of the small
 edits that would lead from one graph to the other. So they say how it should look, and this works
 out what that means. New atoms are paid from fuel and removed ones stay counted. Counters are the
 machine's: they are taken from the old plan, whatever the new one says. Only evidence resolves an
-atom, so that nobody sets one to resolved; but anybody may say that one has to be done again.
+atom, so an edit cannot set one to resolved; but it may say that one has to be done again.
 
 An atom that says something else now is another piece of work: what was done for it, and all that
 was built upon it, is done again. The same goes for a choice that is taken instead of another, and
@@ -22,8 +22,7 @@ from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import Redirected, RewriteGraph
 from dwindle.kernel.graph import depth, selected, unfailed, view
 from dwindle.kernel.measure import fuel
-from dwindle.kernel.model import Atom, AtomId, OrGroup, Plan, Status
-from dwindle.kernel.problem import Problem
+from dwindle.kernel.model import RUNNER_OWNED, Atom, AtomId, OrGroup, Plan, Problem, Status
 from dwindle.kernel.shape import chain, subtree
 from dwindle.kernel.structure import structure_problems
 
@@ -111,13 +110,12 @@ def _drawn(plan: Plan, edit: RewriteGraph) -> Plan:
     """The new graph with the machine's counters, before anything is reopened."""
 
     def counted(atom: Atom) -> Atom:
-        was = plan.atoms.get(atom.id)
+        was = plan.atoms.get(atom.id, atom.unspent())
         both = atom.status is Status.RESOLVED and _was_resolved(plan, atom.id)
         return replace(
             atom,
             status=Status.RESOLVED if both else Status.PENDING,
-            attempts=was.attempts if was else 0,
-            probes=was.probes if was else 0,
+            **{name: getattr(was, name) for name in RUNNER_OWNED},
         )
 
     atoms = {atom.id: counted(atom) for atom in edit.atoms}

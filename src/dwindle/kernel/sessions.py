@@ -6,11 +6,11 @@ refuses (IllegalEvent) what cannot have happened; consequences are drawn by `set
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from dwindle.kernel import branches, growth, pace, tree_edits
 from dwindle.kernel.base_case import is_mechanical
-from dwindle.kernel.changed import replace
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import (
     AlternativesProposed,
@@ -31,6 +31,7 @@ from dwindle.kernel.events import (
 from dwindle.kernel.graph import (
     attempts_left,
     evolve,
+    failures,
     is_finished,
     is_startable,
     max_attempts,
@@ -53,11 +54,11 @@ from dwindle.kernel.model import (
     StopCode,
     TrailEntry,
     TrailType,
+    TreeEdit,
     Verification,
 )
 from dwindle.kernel.settle import resolved
 from dwindle.kernel.structure import structure_problems
-from dwindle.kernel.tree import TreeEdit
 
 
 def is_verified(plan: Plan) -> bool:
@@ -74,7 +75,7 @@ def is_verified(plan: Plan) -> bool:
 def session_started(plan: Plan, event: SessionStarted) -> Plan:
     """Charge it and put it in flight."""
     if plan.control.stop_requested or plan.control.redirect_requested:
-        raise IllegalEvent(event, "somebody asked to stop or to redirect")
+        raise IllegalEvent(event, "a stop or a redirect was requested")
     if ROOT in plan.sessions:
         raise IllegalEvent(event, "a verification is under way")
     if plan.kind is PlanKind.GRAPH and rounds_left(plan) <= 0:
@@ -113,6 +114,8 @@ def refuse_start(plan: Plan, event: SessionStarted) -> None:
         raise IllegalEvent(event, f"{atom.id} is {atom.status}")
     if not is_startable(seen.shape, seen.unmet, atom.id):
         raise IllegalEvent(event, f"{atom.id} has unmet dependencies")
+    if atom.infeasible is not None and event.role is Role.WORKER:
+        raise IllegalEvent(event, f"{atom.id} was called infeasible; only a probe may look at it")
     if not charges_left(plan, atom, event.role):
         raise IllegalEvent(event, f"{atom.id} has no {event.role} session left")
     if not pace.may_start(plan):
@@ -122,7 +125,7 @@ def refuse_start(plan: Plan, event: SessionStarted) -> None:
 
 
 def _is_repair(plan: Plan, event: SessionStarted) -> bool:
-    """Only to repair a tree is somebody sent to a node that has children: its root."""
+    """Only to repair a tree does a session work on a node that has children: its root."""
     is_root = event.atom == tree_edits.TREE_ROOT and event.role is Role.PROBE
     return is_root and tree_edits.wants_repair(plan)
 
@@ -177,8 +180,7 @@ def attempt_failed(plan: Plan, event: AttemptFailed | DeclaredInfeasible) -> Pla
         return ended(plan, event)
     after = atom
     if isinstance(event, DeclaredInfeasible):
-        most = max_attempts(plan, atom, view(plan).shape)
-        after = replace(atom, attempts=max(atom.attempts, most))
+        after = _given_up(plan, atom, event.reason)
     elif role is Role.PROBE and plan.kind is PlanKind.TREE:
         after = _failed_planning(plan, atom)
     refused = _refusals(plan, event)
@@ -190,19 +192,32 @@ def attempt_failed(plan: Plan, event: AttemptFailed | DeclaredInfeasible) -> Pla
     entry = TrailEntry(
         type=TrailType.FAILURE,
         atom=event.atom,
-        attempt=atom.attempts,
+        attempt=failures(plan).get(event.atom, 0) + 1,
         reason=event.reason,
         timestamp=event.at,
     )
-    return branches.with_trail(plan, entry)
+    plan = branches.with_trail(plan, entry)
+    return branches.with_next_turn(plan, event.atom, event.at)
+
+
+def _given_up(plan: Plan, atom: Atom, reason: str) -> Atom:
+    """Its attempts are used up and the reason is kept, until a probe disagrees.
+
+    What a wind granted is forgotten when it is called infeasible for the first time: the next wind
+    grants anew and asks. If it is granted something already, it has been asked about.
+    """
+    allowed = None if atom.infeasible is None else atom.allowed
+    after = replace(atom, infeasible=reason, allowed=allowed)
+    most = max_attempts(plan, after, view(plan).shape)
+    return replace(after, attempts=max(atom.attempts, most))
 
 
 def _failed_planning(plan: Plan, atom: Atom) -> Atom:
     """In a tree every failure is an attempt, beyond `max_attempts` too.
 
     Where one was left, it is used in place of the planning session. So what stands in the file up
-    to `max_attempts` was never planning, and what is above it always was: with that, and its
-    commits, everybody can tell how many planning sessions a node has used.
+    to `max_attempts` was never planning, and what is above it always was: from that, and its
+    commits, it follows how many planning sessions a node has used.
     """
     failed = replace(atom, attempts=atom.attempts + 1)
     if attempts_left(plan, atom, view(plan).shape):
@@ -222,7 +237,7 @@ def replanned(plan: Plan, event: Replanned) -> Plan:
 
 
 def _refusals(plan: Plan, event: AttemptFailed | DeclaredInfeasible) -> int:
-    """How many edits in a row were refused; a repair that came to nothing counts as one."""
+    """How many edits in a row were refused; a repair without a result counts as one."""
     planned = plan.sessions[event.atom].role is Role.PROBE and event.atom == tree_edits.TREE_ROOT
     if planned and tree_edits.is_refused(plan):
         return plan.refused_edits + 1
@@ -241,7 +256,10 @@ def _as_edited(plan: Plan, edit: TreeEdit | None, event: SessionNews) -> Plan:
 
 
 def probe_ended(plan: Plan, event: ProbeEnded) -> Plan:
-    return ended(plan, event)
+    """It ended without a plan, so it takes the atom to be feasible."""
+    if is_abandoned(plan, event):
+        return ended(plan, event)
+    return ended(plan, event, replace(plan.atoms[event.atom], infeasible=None))
 
 
 def interrupted(plan: Plan, event: SessionInterrupted) -> Plan:

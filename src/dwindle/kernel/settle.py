@@ -7,8 +7,9 @@ measure by itself, so an event together with all that follows from it does so to
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dwindle.kernel.branches import with_trail
-from dwindle.kernel.changed import replace
 from dwindle.kernel.graph import restated, view, with_atom
 from dwindle.kernel.growth import with_written_choice
 from dwindle.kernel.model import AtomId, Binding, GroupId, Plan, Status, TrailEntry

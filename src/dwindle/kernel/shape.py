@@ -10,7 +10,7 @@ Node ids are plain strings here: an atom, a group, or ROOT.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dwindle.kernel.model import ROOT, Plan
 
@@ -28,6 +28,8 @@ class Shape:
     """Position in the file."""
     group_of: Mapping[str, str]
     """Of every choice, written or not."""
+    behind: dict[str, frozenset[str]] = field(default_factory=dict, compare=False)
+    """What depends on each group, worked out when it is first asked for (`branches.closure`)."""
 
 
 def shape_of(plan: Plan) -> Shape:

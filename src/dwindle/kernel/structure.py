@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from dwindle.kernel.base_case import check_problems
-from dwindle.kernel.model import ROOT, AtomId, GroupId, OrGroup, Plan
-from dwindle.kernel.problem import Problem
+from dwindle.kernel.model import ROOT, Atom, AtomId, GroupId, OrGroup, Plan, Problem
 from dwindle.kernel.shape import Shape, chain, shape_of
 
 ID_CHARACTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_.-"
@@ -55,15 +54,7 @@ def _atom_problems(plan: Plan) -> Iterator[Problem]:
             yield Problem(
                 where=(*where, "description"), what=f"{name} has no description", hint="say it"
             )
-        if atom.max_attempts is not None and atom.max_attempts < 1:
-            yield Problem(
-                where=(*where, "max_attempts"),
-                what=f"{name} may be attempted {atom.max_attempts} times",
-                hint="give 1 or more",
-            )
-        for field in ("attempts", "probes"):
-            if getattr(atom, field) < 0:
-                yield Problem(where=(*where, field), what=f"{field} of {name} is negative")
+        yield from _counter_problems(atom, where)
         if atom.check is not None:
             yield from check_problems(atom.check, (*where, "check"))
         if atom.or_group is not None:
@@ -74,6 +65,20 @@ def _atom_problems(plan: Plan) -> Iterator[Problem]:
                     what=f"{name} says it is a choice of {atom.or_group}, which does not list it",
                     hint="add it to the choices, or remove or_group",
                 )
+
+
+def _counter_problems(atom: Atom, where: tuple[str | int, ...]) -> Iterator[Problem]:
+    for field in ("max_attempts", "allowed"):
+        most = getattr(atom, field)
+        if most is not None and most < 1:
+            yield Problem(
+                where=(*where, field),
+                what=f"{atom.id} may be attempted {most} times",
+                hint="give 1 or more",
+            )
+    for field in ("attempts", "probes"):
+        if getattr(atom, field) < 0:
+            yield Problem(where=(*where, field), what=f"{field} of {atom.id} is negative")
 
 
 _ID_HINT = "letters, digits, _ . - (64 at most), no '..', not ending in .lock"

@@ -12,9 +12,9 @@ that is not in flight any more (a late report) is no mistake: it is counted and 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from dwindle.kernel import effects
-from dwindle.kernel.changed import replace
 from dwindle.kernel.errors import IllegalEvent, NotDwindling
 from dwindle.kernel.events import (
     AlternativesProposed,
@@ -42,6 +42,7 @@ from dwindle.kernel.events import (
     StopRequested,
     VerificationEnded,
     Waited,
+    WindBegan,
 )
 from dwindle.kernel.graph import evolve, view
 from dwindle.kernel.measure import Measure, measure
@@ -88,6 +89,7 @@ RUN_NEXT: Mapping[type[Event], Mapping[RunStatus, tuple[RunStatus, ...]]] = {
             SessionReaped,
             ChoiceFailed,
             Backjumped,
+            WindBegan,
             VerificationEnded,
             EarlyChecked,
         )
@@ -116,6 +118,7 @@ ATOM_NEXT: Mapping[tuple[Status, type[Event]], Status] = {
         )
     },
     **{(Status.RESOLVED, kind): Status.PENDING for kind in (ChoiceFailed, Backjumped, Redirected)},
+    (Status.RESOLVED, WindBegan): Status.PENDING,  # under a choice that some file calls failed
 }
 """How news may move one atom. Parents, which settle, only go from pending to resolved and back."""
 
@@ -145,6 +148,7 @@ PAYS: Mapping[type[Event], str] = {
     SessionReaped: "I",
     ChoiceFailed: "C (commits that do not replay: J)",
     Backjumped: "J",
+    WindBegan: "W",
     VerificationEnded: "F for fix atoms, else I",
     Settled: "F or Q",
     Redirected: "E",
@@ -156,13 +160,13 @@ PAYS: Mapping[type[Event], str] = {
 def apply(plan: Plan, event: Event) -> Plan:
     """The plan after the event, and after all that follows from it."""
     before = measure(plan)
-    after = _stamped(plan, outcome(plan, event), event)
+    after = _with_number_and_costs(plan, outcome(plan, event), event)
     assert_dwindled(before, measure(after), event, fenced=is_fenced(plan, event))
     return after
 
 
 def outcome(plan: Plan, event: Event) -> Plan:
-    """What the event does, before it is stamped and measured."""
+    """What the event does, before it is numbered, charged and measured."""
     if is_fenced(plan, event):
         return plan
     refuse_impossible(plan, event)
@@ -198,7 +202,7 @@ def refuse_impossible(plan: Plan, event: Event) -> None:
             raise IllegalEvent(event, f"{event.atom or 'the verification'} is with a {role}")
 
 
-def _stamped(before: Plan, after: Plan, event: Event) -> Plan:
+def _with_number_and_costs(before: Plan, after: Plan, event: Event) -> Plan:
     """Number the event and add up what it cost, whatever it did."""
     spent, control = after.spent, after.control
     used = event.usage if isinstance(event, SessionNews) else None

@@ -13,13 +13,20 @@ and planning sessions of every open node of a tree count in the measure, those o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from dwindle.kernel.changed import replace
 from dwindle.kernel.graph import probes_left
 from dwindle.kernel.measure import fuel
-from dwindle.kernel.model import Atom, AtomId, Decomposition, Plan, PlanKind, Status
-from dwindle.kernel.problem import Problem
-from dwindle.kernel.tree import TreeEdit
+from dwindle.kernel.model import (
+    Atom,
+    AtomId,
+    Decomposition,
+    Plan,
+    PlanKind,
+    Problem,
+    Status,
+    TreeEdit,
+)
 
 TREE_ROOT = AtomId("root")
 MOST_REPAIRS = 2
@@ -27,7 +34,7 @@ MOST_REPAIRS = 2
 
 
 def is_refused(plan: Plan) -> bool:
-    """The last edit was refused, and not too often yet: whoever is sent to the root repairs."""
+    """The last edit was refused, and not too often yet: the next session repairs the tree."""
     return 0 < plan.refused_edits <= MOST_REPAIRS
 
 

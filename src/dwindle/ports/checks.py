@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,9 @@ class CheckResult:
 class CheckRunner(Protocol):
     """Mechanical checks only; what a model or a person must judge comes back NOT_JUDGED."""
 
-    async def run(self, check: Check, tree: Path) -> CheckResult: ...
+    async def run(self, check: Check, tree: Path, fixed: Sequence[str] = ()) -> CheckResult:
+        """`fixed` are paths of the tree that what is checked cannot change, where that can be."""
+        ...
 
 
 # --- a command that is no check, and runs tests all the same -------------------------------------

@@ -21,7 +21,7 @@ class Done:
     iteration: Iteration
     commit: str
     tests: int | None = None
-    """How many tests the guard has to run from then on; None: nobody has counted them."""
+    """How many tests the guard has to run from then on; None: not counted yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,8 @@ class History:
     """Oldest first; other people's commits between them are left out."""
     trees: tuple[bytes, ...]
     """Every distinct content of the tree file on the branch since the run began, oldest first."""
+    start: str = ""
+    """The commit that the run began at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,18 +77,30 @@ class InPlace(Protocol):
     async def hand_over(self, base: str) -> None:
         """An agent is at work from now on, until its difference is asked for or it is set aside.
 
-        Whoever comes after a kill goes back to the base, whatever was committed since. So this is
-        said when there is an agent, and never for having looked: what a person commits between two
-        runs is theirs.
+        The runner that follows a killed one goes back to the base, whatever was committed since. So
+        this is called when an agent starts, and never to look only: what a person commits between
+        two runs is theirs.
         """
         ...
 
     async def difference(self, base: str) -> Difference:
-        """What is there now, compared with a commit; the agent's own commits are folded in."""
+        """The checkout compared with a commit; the agent's own commits are folded in."""
         ...
 
     def ignored(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Those of the paths that git ignored when the iteration began."""
+        ...
+
+    async def unseen(self, base: str) -> tuple[str, ...]:
+        """What git ignores in the checkout now, without `.runner/`; a folder ends with a slash."""
+        ...
+
+    async def preview(self, base: str, message: str) -> str:
+        """The commit that `commit` would make; nothing points to it, and the branch stays."""
+        ...
+
+    async def is_still(self, base: str, commit: str) -> bool:
+        """Whether `commit` would still commit what a preview has."""
         ...
 
     async def undo(self, base: str, outside: str, name: str) -> str | None:

@@ -6,7 +6,6 @@ So limits, capture and killing are written once, and an agent's adapter does no 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -25,33 +24,11 @@ class Strength(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A value that a program has to know and that nobody may read in what it prints or leaves."""
+    """A value that a program needs and that must not show in its output or in its files."""
 
     value: bytes = field(repr=False)
     shown: bytes
     """What stands in its place."""
-
-
-SHORTEST_SECRET: Final = 5
-"""A shorter value is a word, and no secret."""
-_SECRET_NAME: Final = re.compile(
-    r"(?:TOKEN|KEYS?|(?:^|_)SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?)(?:_|$)|"
-    r"(?:^|_)(?:PAT|PASS|AUTH|COOKIE|BEARER)$|_PWD$"
-)
-
-
-def is_secret_name(name: str) -> bool:
-    """Does the name of a variable say that its value is not for everybody to read?"""
-    return _SECRET_NAME.search(name.upper()) is not None
-
-
-def secret_names(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Of these variables, the ones whose values are to be kept out of what people read."""
-    return tuple(
-        name
-        for name, value in environment.items()
-        if is_secret_name(name) and len(value.strip()) >= SHORTEST_SECRET
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,17 +73,13 @@ class Command:
     hidden: tuple[Path, ...] = ()
     """Folders that the program must not see at all."""
     network: bool = True
+    traces: bool = True
+    """Whether its processes may trace one another, or write to one another's memory."""
     bounds: Bounds = UNBOUNDED
     log: Path | None = None
     """Where the combined output goes, within the same bounds."""
     secrets: tuple[Secret, ...] = ()
-    """Taken out of all that it prints before anybody sees or keeps it; the longest first."""
-
-    def told(self, data: bytes) -> bytes:
-        """The same without the secrets: of what it left in files."""
-        from dwindle.ports.secrecy import told_bytes  # noqa: PLC0415 - it knows of commands
-
-        return told_bytes(data, self.secrets)
+    """Redacted in all that it prints, before that is shown or kept; the longest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +91,7 @@ class Captured:
     size: int = 0
     """All that was written, kept or not."""
     digest: str = ""
-    """sha256 of all that was written, kept or not; empty if nobody worked it out."""
+    """sha256 of all that was written, kept or not; empty if it was not computed."""
 
     @property
     def is_whole(self) -> bool:

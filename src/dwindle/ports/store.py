@@ -63,7 +63,7 @@ class Journal(Protocol):
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """Digests, any one of which the plan file may have if nobody but us wrote it."""
+        """Digests, any one of which the plan file may have if only the runner wrote it."""
         ...
 
     def append(self, *events: Event) -> int:

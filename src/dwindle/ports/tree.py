@@ -10,9 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from dwindle.kernel.model import Plan
-from dwindle.kernel.problem import Problem
-from dwindle.kernel.tree import TreeEdit
+from dwindle.kernel.model import Plan, Problem, TreeEdit
 
 
 class Node(Protocol):

@@ -74,19 +74,28 @@ class WorkOrder:
     """Nothing has moved lately: another approach is asked for."""
     timeout_seconds: float = 1800.0
     session_of_atom: int = 1
-    """Which session of this role on this atom it is, forgiven ones not counted."""
+    """Which session of this role on this atom it is, forgiven ones not counted: after a wind or a
+    backjump, which give attempts back, it goes on from how often the atom has failed."""
     touches: tuple[str, ...] = ()
     """The paths that the atom is expected to change."""
     protected: tuple[str, ...] = ()
-    """Paths that no worker may touch."""
+    """Paths that no worker may touch; empty where there are work paths."""
+    work_paths: tuple[str, ...] = ()
+    """Only changes within these reach the branch; empty: all do."""
     tools: tuple[str, ...] | None = None
     """The only tools that the session may use, of those that its role has; None: all of those."""
+    failed: int = 0
+    """How often the atom has failed, forgiven sessions not counted."""
+    winds: int = 0
+    """How many winds have begun: how often all that was left was tried again."""
+    agent: str = ""
+    """The label of who is sent, where the settings name several agents for the role."""
 
 
 # --- planning with a person ----------------------------------------------------------------------
 
 PLANNER: Final = "planner"
-"""The role of whoever plans with a person.
+"""The role of the agent that plans with a person.
 
 It is not one of `Role`: such a session belongs to no atom, is charged to no budget of the plan and
 is never in flight in one, so that neither the kernel nor a plan file has a word for it.
@@ -115,7 +124,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frontier:
-    """What somebody who changes the direction of a plan has to know of it; every part is bounded.
+    """What a planner needs to know of a plan to redirect it; every part is bounded.
 
     Texts are cut. `left_out` counts the atoms, groups and bindings that there was no room for.
     """
@@ -157,10 +166,17 @@ class PlanningOrder:
     """Proposals of this conversation that were refused, and why."""
     may_ask: bool = True
     timeout_seconds: float = 1800.0
+    agent: str = ""
+    """The label of who is sent, where the settings name several planners."""
 
     @property
     def role(self) -> str:
         return PLANNER
+
+    @property
+    def failed(self) -> int:
+        """How many proposals of this conversation were refused."""
+        return len(self.failures)
 
     @property
     def atom(self) -> AtomId:
@@ -172,7 +188,7 @@ class PlanningOrder:
 
     @property
     def tools(self) -> None:
-        """Nobody narrows what a planner has."""
+        """A planner has all its tools."""
 
 
 Order = WorkOrder | PlanningOrder
@@ -196,8 +212,11 @@ class WorkerReport:
     artifacts: tuple[str, ...] = ()
     reason: str = ""
     infeasible: bool = False
+    work_paths: tuple[str, ...] = ()
+    """Where it would have to change files as well; a person decides."""
     decomposition: Proposal | None = None
     alternatives: Proposal | None = None
+    ignored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +226,7 @@ class ProbeReport:
     cost_estimate: str = ""
     decomposition: Proposal | None = None
     alternatives: Proposal | None = None
+    ignored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,6 +242,7 @@ class VerifierReport:
     evidence: str = ""
     failures: tuple[str, ...] = ()
     scores: tuple[Score, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,14 +251,16 @@ class PlannerQuestions:
 
     questions: tuple[str, ...]
     note: str = ""
+    ignored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannerDraft:
-    """An objective and a graph, with the values that a draft file has; nobody has judged them."""
+    """An objective and a graph, with the values that a draft file has; not judged yet."""
 
     draft: Mapping[str, Any]
     note: str = ""
+    ignored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,6 +269,7 @@ class PlannerEdits:
 
     edits: tuple[Edit, ...]
     note: str = ""
+    ignored: tuple[str, ...] = ()
 
 
 class Trouble(StrEnum):
@@ -283,7 +307,7 @@ ENDS_THE_RUN: Final = (
 )
 """No attempt will fare better until a person has done something."""
 PASSES: Final = (Trouble.RATE_LIMITED, Trouble.OVERLOADED, Trouble.OFFLINE)
-"""Nobody's fault, and over after a while."""
+"""Not the agent's fault, and over after a while."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from dwindle.kernel.model import AtomId
-from dwindle.ports.legible import legible
+
+NO_ROOM: Final = ("No space left on device", "Out of diskspace", "Disk quota exceeded")
+"""How the system and git say that a disk is full."""
 
 
 class WorkspaceFailed(Exception):
-    """Git said no, or a setup; carries the command and what it printed, as text."""
+    """Git or a setup failed; carries the command and its output, escaped by who raises it."""
 
     def __init__(self, what: str, output: str = "") -> None:
         super().__init__(what, output)
-        self.what = legible(what)
-        self.output = legible(output)
+        self.what = what
+        self.output = output
 
     def __str__(self) -> str:
         return f"{self.what}: {self.output.strip()}" if self.output.strip() else self.what
 
+    @property
+    def is_disk_full(self) -> bool:
+        return any(words in str(self) for words in NO_ROOM)
+
 
 class BranchMoved(WorkspaceFailed):
-    """The integration branch is not where we left it: somebody else has moved it."""
+    """The integration branch is not where the runner left it: another process moved it."""
+
+
+class BuildFailed(WorkspaceFailed):
+    """The build step of a checkout failed: what was to be judged cannot be built."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +44,8 @@ class Lease:
     path: Path
     base: str
     """The commit it was made from."""
+    settled: tuple[str, ...] = ()
+    """What the setup made in it: part of the judge's ground."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,22 +78,27 @@ class Conflict:
 
 
 class Steering(Protocol):
-    """Which files steer the tools that decide; those are as they were at alignment."""
+    """Which files steer the tools that decide; a checkout has them as they were at alignment."""
 
-    def steers(self, path: str) -> bool:
-        """The whole file does: a new one is absent."""
+    def steers(self, path: str, exists: Callable[[str], bool]) -> bool:
+        """The whole file steers; one that did not exist at alignment is left out.
+
+        `exists` tells which files there are now.
+        """
         ...
 
     def is_mixed(self, path: str) -> bool:
-        """A part of it may."""
+        """Only a part of the file steers."""
         ...
 
-    def mended(self, path: str, then: bytes | None, now: bytes) -> bytes | None:
-        """The file of now with what steers as it was then; None if there may be no file."""
+    def merge(self, path: str, old: bytes | None, new: bytes) -> bytes | None:
+        """The new file with the old part that steers; None if there may be no file."""
         ...
 
-    async def looked_into(self, content: Callable[[str], Awaitable[bytes | None]]) -> Steering:
-        """The same, with what the commands lead to; `content` is that of a file at alignment."""
+    async def follow_recipes(
+        self, content: Callable[[str], Awaitable[bytes | None]], files: Collection[str]
+    ) -> Steering:
+        """The same, with the recipes that commands run; both arguments are of the alignment."""
         ...
 
 
@@ -93,6 +110,14 @@ class Workspace(Protocol):
         ...
 
     async def change(self, lease: Lease) -> Change: ...
+
+    async def claim(self, lease: Lease, instead: Mapping[str, bytes | None]) -> str:
+        """The work as a commit on its base, which `integrate` then takes as it is.
+
+        The paths in `instead` are in it as they were in the base (None), or with this content; the
+        lease itself is left as it is.
+        """
+        ...
 
     async def integrate(self, lease: Lease, trailers: Trailers) -> Integrated | Conflict:
         """One commit on the integration branch; the lease itself is left as it is."""
@@ -110,6 +135,9 @@ class Workspace(Protocol):
         """Take these atoms' commits off the branch; return the others that did not replay."""
         ...
 
+    def pin(self, pins: Sequence[str]) -> None:
+        """From now on fresh checkouts have these files as they were at alignment, and no others."""
+
     async def tip(self) -> str:
         """The commit at the end of the integration branch; BranchMoved if that is not ours."""
         ...
@@ -118,8 +146,22 @@ class Workspace(Protocol):
         """The hash of a commit's tree."""
         ...
 
-    async def checkout(self, commit: str) -> Lease:
-        """A fresh tree of a commit, outside of the repository, pins restored; for checks."""
+    async def changed(self, commit: str) -> tuple[str, ...]:
+        """The paths in which a commit differs from that of alignment."""
+        ...
+
+    async def checkout(self, commit: str, as_aligned: Sequence[str] = ()) -> Lease:
+        """A fresh tree of a commit, outside of the repository, pins restored; for checks.
+
+        The paths `as_aligned` are in it as they were at alignment too, or not at all.
+        """
+        ...
+
+    async def tidy(self, lease: Lease) -> tuple[str, ...]:
+        """Put back what was changed of the commit's files in a tree made by `checkout`: its paths.
+
+        What a check has made besides, such as a build, stays.
+        """
         ...
 
     async def discard(self, lease: Lease) -> None:

@@ -1,1 +1,1 @@
-"""Where wishes meet the world."""
+"""The runner: carries out what the kernel decides."""

@@ -1,12 +1,11 @@
 """Alignment: a draft becomes a plan that a run may start from.
 
-What a person agreed on is only worth something if it can turn out to be false. So the base case is
-run once before any work is done, where it will be run in the end: in a fresh checkout of what is
-committed. Red is right. Green means that nothing would be proved by passing; a base case that
-cannot even run proves nothing by failing. Both may be meant, and both have to be said.
+The base case is run once before any work, in a fresh checkout of the commit, as it will be run at
+the end. Red is right. Green means that passing would prove nothing; a base case that cannot run
+proves nothing by failing. The user may want either, but has to say so.
 
-The commit at that moment and the files that the checks consist of are written into the plan, so
-that nobody can move the goal afterwards without its being noticed.
+The plan records the commit and the files that the checks consist of, so that no agent can move the
+goal unnoticed.
 """
 
 from __future__ import annotations
@@ -18,27 +17,34 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, Protocol
 
-from dwindle.kernel.aligned import Aligned
-from dwindle.kernel.base_case import Verdict, checks, items
-from dwindle.kernel.graph import view
-from dwindle.kernel.model import BaseCase, CheckType, Objective, Plan, Status
-from dwindle.kernel.problem import Problem
+from dwindle.kernel.base_case import COMMANDS, Verdict, checks, items
+from dwindle.kernel.model import Aligned, BaseCase, CheckType, Objective, Plan, Problem
+from dwindle.kernel.proposal import too_few_sessions
 from dwindle.ports.checks import CheckRunner
 from dwindle.ports.store import PlanFile, PlanWriter
-from dwindle.runner.no_fewer import counted
-from dwindle.runner.verification import Round, findings, round_of
-from dwindle.runner.whole import whole
+from dwindle.ports.workspace import BuildFailed
+from dwindle.runner.gate.test_count import counts_of
+from dwindle.runner.gate.verification import (
+    CheckedTree,
+    NoCheckout,
+    Round,
+    findings,
+    nothing_ran,
+    round_of,
+)
+from dwindle.runner.gate.work_paths import proposed_work_paths
+from dwindle.runner.shield import shielded
 
 ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-"""Crockford's: without letters that could be taken for digits, or for a word."""
+"""Crockford's: without letters that look like digits, and without U."""
 RUN_ID: Final = re.compile(r"[0-9A-Z]{26}")
 CHANCE_BYTES: Final = 10
 
 PinsOf = Callable[[Objective, Sequence[str]], Sequence[str]]
 
 
-class Ground(Protocol):
-    """What is asked of the repository; nothing in it is changed."""
+class CommittedFiles(Protocol):
+    """Questions about the repository; nothing in it is changed."""
 
     async def head(self) -> str:
         """The commit that is checked out."""
@@ -57,7 +63,7 @@ class Ground(Protocol):
         ...
 
 
-class Checkouts(Protocol):
+class FreshCheckouts(Protocol):
     """Fresh trees of a commit, outside of the repository."""
 
     async def make(self, commit: str) -> Path: ...
@@ -65,7 +71,7 @@ class Checkouts(Protocol):
 
 
 class Baseline(StrEnum):
-    """What the base case says before any work is done."""
+    """The verdict of the base case before any work."""
 
     RED = "red"
     ALREADY_GREEN = "already_green"
@@ -74,53 +80,67 @@ class Baseline(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alignment:
-    """A plan that is ready to be written, and what is to be said about it."""
+    """A plan that is ready to be written, with warnings."""
 
     plan: Plan
     baseline: Baseline
     seen: Round
     warnings: tuple[Problem, ...] = ()
+    proposed: tuple[str, ...] = ()
+    """Work paths for this plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """Everything that alignment asks or uses."""
+    """What alignment needs."""
 
-    ground: Ground
-    checkouts: Checkouts
+    files: CommittedFiles
+    checkouts: FreshCheckouts
     runner: CheckRunner
     pins_of: PinsOf
 
 
 async def align(plan: Plan, run_id: str, around: Surroundings) -> Alignment:
     """Run the base case once and seal the plan: commit, pins, run id. Nothing is written."""
-    commit = await around.ground.head()
+    commit = await around.files.head()
     objective = plan.objective
-    pins = around.pins_of(objective, await around.ground.tracked(commit))
-    seen = await look_at(objective.base_case, commit, around)
-    tests = counted([finding.result for finding in seen.findings])
+    tracked = await around.files.tracked(commit)
+    pins = around.pins_of(objective, tracked)
+    seen = await run_base_case(objective.base_case, commit, around)
+    tests = counts_of([finding.result for finding in seen.findings])
     aligned = Aligned(commit=commit, pins=tuple(pins), tests=tests)
     sealed = replace(plan, control=replace(plan.control, run_id=run_id, aligned=aligned))
     warnings = [
-        *_left_behind(await around.ground.uncommitted(), commit),
-        *await _never_there(objective.base_case, around.ground),
-        *_unproved(seen),
-        *_too_few_sessions(sealed),
+        *_uncommitted_warning(await around.files.uncommitted(), commit),
+        *await _ignored_file_warnings(objective.base_case, around.files),
+        *_unproved_warnings(seen),
+        *too_few_sessions(sealed),
     ]
-    return Alignment(plan=sealed, baseline=baseline_of(seen), seen=seen, warnings=tuple(warnings))
+    return Alignment(
+        plan=sealed,
+        baseline=baseline_of(seen),
+        seen=seen,
+        warnings=tuple(warnings),
+        proposed=proposed_work_paths(plan, tracked),
+    )
 
 
-async def look_at(base_case: BaseCase, commit: str, around: Surroundings) -> Round:
+async def run_base_case(base_case: BaseCase, commit: str, around: Surroundings) -> Round:
     """Every check that a machine can run, in one fresh checkout."""
-    place = await around.checkouts.make(commit)
     try:
-        return round_of(base_case, commit, await findings(base_case, place, around.runner))
+        place = await around.checkouts.make(commit)
+    except BuildFailed as problem:
+        return round_of(base_case, commit, nothing_ran(base_case, NoCheckout(problem)))
+    try:
+        return round_of(
+            base_case, commit, await findings(base_case, CheckedTree(place), around.runner)
+        )
     finally:
-        await whole(around.checkouts.discard(place))
+        await shielded(around.checkouts.discard(place))
 
 
 def baseline_of(seen: Round) -> Baseline:
-    """What only a model or a person can judge is open, and so it is not green."""
+    """Checks that only a model or a person can judge are open, so they are not green."""
     if seen.verdict is Verdict.PASSED:
         return Baseline.ALREADY_GREEN
     if seen.verdict is Verdict.COULD_NOT_RUN:
@@ -131,14 +151,14 @@ def baseline_of(seen: Round) -> Baseline:
 def record(
     alignment: Alignment, *, writer: PlanWriter, file: PlanFile, kept: PlanFile | None
 ) -> None:
-    """Write the plan; what stood there is durable under another name first."""
+    """Write the plan; the file that it replaces is first made durable under another name."""
     if kept is not None:
         kept.replace(file.read())
     file.replace(writer.encode(alignment.plan))
 
 
 def kept_name(name: str, run_id: str | None, is_taken: Callable[[str], bool]) -> str:
-    """What the plan file is called once another takes its place."""
+    """The name under which the old plan file is kept."""
     stem, dot, suffix = name.rpartition(".")
     number = 0
     while True:
@@ -149,16 +169,16 @@ def kept_name(name: str, run_id: str | None, is_taken: Callable[[str], bool]) ->
             return candidate
 
 
-def minted(milliseconds: int, chance: bytes) -> str:
+def new_run_id(milliseconds: int, chance: bytes) -> str:
     """A run id: an upper-case ULID, which sorts by time."""
     number = milliseconds << 8 * CHANCE_BYTES | int.from_bytes(chance[:CHANCE_BYTES])
     return "".join(ALPHABET[number >> 5 * place & 31] for place in reversed(range(26)))
 
 
-# --- what is worth saying ------------------------------------------------------------------------
+# --- warnings ------------------------------------------------------------------------------------
 
 
-def _left_behind(changed: int, commit: str) -> Iterator[Problem]:
+def _uncommitted_warning(changed: int, commit: str) -> Iterator[Problem]:
     if changed:
         files = "1 file has" if changed == 1 else f"{changed} files have"
         yield Problem(
@@ -170,14 +190,14 @@ def _left_behind(changed: int, commit: str) -> Iterator[Problem]:
         )
 
 
-async def _never_there(base_case: BaseCase, ground: Ground) -> list[Problem]:
+async def _ignored_file_warnings(base_case: BaseCase, files: CommittedFiles) -> list[Problem]:
     """A fresh checkout has no ignored files, unless a command of the base case makes them."""
     found = []
     for _, item, check in checks(items(base_case)):
-        if check.type in (CheckType.COMMAND, CheckType.NOT_COMMAND):
+        if check.type in COMMANDS:
             break
         path = check.value or ""
-        if check.type is CheckType.FILE and await ground.is_ignored(path):
+        if check.type is CheckType.FILE and await files.is_ignored(path):
             found.append(
                 _about_base_case(
                     f"{item}: {path} is ignored by git, so that no fresh checkout has it",
@@ -187,39 +207,20 @@ async def _never_there(base_case: BaseCase, ground: Ground) -> list[Problem]:
     return found
 
 
-def _unproved(seen: Round) -> Iterator[Problem]:
-    """What the one look at the base case did not show."""
+def _unproved_warnings(seen: Round) -> Iterator[Problem]:
+    """Warnings about checks that could not run, and about a base case that is nearly green."""
     for finding in seen.findings:
         if finding.result.verdict is Verdict.COULD_NOT_RUN:
             said = finding.result.evidence.partition("\n")[0]
             yield _about_base_case(
-                f"{finding.item}: {said}", "mend it, if it is not the work that makes it run"
+                f"{finding.item}: {said}", "fix it, unless the work itself makes it run"
             )
     if seen.verdict is Verdict.NOT_JUDGED:
         yield _about_base_case(
-            "everything that a machine can check holds ALREADY; only judgement is left",
+            "every mechanical check holds ALREADY; only judgement is left",
             "add a check that fails until the work is done",
         )
 
 
 def _about_base_case(what: str, hint: str) -> Problem:
     return Problem(where=("objective", "base_case"), what=what, hint=hint, warning=True)
-
-
-def _too_few_sessions(plan: Plan) -> Iterator[Problem]:
-    """Each open leaf needs a session at least."""
-    seen, limits = view(plan), plan.limits
-    needed = sum(
-        name in seen.live and name not in seen.shape.kids and atom.status is not Status.RESOLVED
-        for name, atom in plan.atoms.items()
-    )
-    width = limits.max_parallel_agents
-    allowed = limits.max_iterations * width
-    if needed > allowed:
-        yield Problem(
-            where=("objective", "constraints", "max_iterations"),
-            what=f"{needed} atoms are open, and {limits.max_iterations} iterations of {width} "
-            f"allow {allowed} sessions: the run will end before it is done",
-            hint=f"raise max_iterations to {-(-needed // width)} or more",
-            warning=True,
-        )

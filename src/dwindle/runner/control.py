@@ -1,10 +1,10 @@
-"""How people reach a running loop: a socket beside the plan's lock.
+"""The control socket: how `dwindle stop` and `dwindle redirect` reach a running loop.
 
-A line is an event in the journal's form, or a list of redirects that are one change; the answer is
-a line of JSON and comes when the request is on record. A change is taken as a whole or not at all,
-and nothing is begun in the middle of it. That the run has ended is seen from its lock, which is let
-go then. The socket is addressed through its folder's descriptor, because the path of a socket may
-be 107 bytes long and that of a repository longer.
+A request is one line: an event in the journal's form, or a list of redirects that are one change.
+The answer is one line of JSON, sent when the request is on record. A change is accepted as a whole
+or not at all, and the loop starts nothing in the middle of it. A client sees the end of the run by
+the lock of the plan, which is released then. The socket is addressed through its folder's
+descriptor, because its path may have at most 107 bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, Self
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import Event, Redirected, RedirectRequested, StopRequested
 from dwindle.kernel.model import PlanKind
-from dwindle.runner.crew import News
+from dwindle.runner.inbox import Inbox, deliver
 from dwindle.runner.sockets import SOCKETS, is_contained
 
 LONGEST = 1 << 26
@@ -30,29 +30,29 @@ LONGEST = 1 << 26
 
 
 Decode = Callable[[bytes], Event]
-"""From the journal's form of an event to the event; whatever it raises is a refusal."""
+"""Decodes an event of the journal; any exception is a refusal."""
 
 MAY_BE_ASKED = (StopRequested, Redirected, RedirectRequested)
 PATIENCE = 10.0
-"""Seconds that a run waits, paused, for a person who has gone."""
+"""Seconds that a paused run waits after the client has gone."""
 GONE = "the person who wanted to redirect is gone; `dwindle redirect` takes it up"
-NOBODY = {"ok": False, "why": "nobody may ask from inside of a sandbox"}
+FROM_SANDBOX = {"ok": False, "why": "requests from inside of a sandbox are refused"}
 
 
 class Pause:
-    """Who holds a paused run up: one connection at most, the one that asked last."""
+    """Which connection has paused the run: at most one, the last that asked."""
 
     def __init__(self) -> None:
         self.holder: object = None
 
 
-class Control:
-    """The listening end; `asked` is the loop's queue."""
+class ControlSocket:
+    """The server side; requests go to the inbox of the loop."""
 
     def __init__(
         self,
         folder: Path,
-        asked: asyncio.Queue[News],
+        inbox: Inbox,
         decode: Decode,
         pause: Pause | None = None,
         *,
@@ -61,15 +61,15 @@ class Control:
         self._folder = folder
         self._kind = kind
         self._name = SOCKETS[kind]
-        self._asked = asked
+        self._inbox = inbox
         self._decode = decode
         self._pause = pause or Pause()
         self._server: asyncio.Server | None = None
         self.problem: OSError | None = None
-        """Why nobody can be heard."""
+        """Why the socket could not be made."""
 
     async def __aenter__(self) -> Self:
-        """A graph can be asked by its file as well; whoever runs a tree has to be heard."""
+        """A graph run can also be reached by flags in its plan; a tree run needs the socket."""
         try:
             await self._listen()
         except OSError as problem:
@@ -100,16 +100,16 @@ class Control:
         (self._folder / self._name).unlink(missing_ok=True)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One person: a request a line, until they hang up. Whoever pauses must come back."""
+        """Serve one client. A pause whose client is gone ends the run after `PATIENCE`."""
         me = object()
         is_person = not is_contained(writer.get_extra_info("socket"))
         try:
             while line := await reader.readline():
-                said = await self._taken(line, me) if is_person else NOBODY
+                said = await self._handle(line, me) if is_person else FROM_SANDBOX
                 writer.write((json.dumps(said) + "\n").encode())
                 await writer.drain()
         except (OSError, ValueError):
-            pass  # whoever asked is gone
+            pass  # the client is gone
         except asyncio.CancelledError:
             return  # the run is over
         finally:
@@ -117,17 +117,17 @@ class Control:
         if self._pause.holder is not me:
             return
         await asyncio.sleep(PATIENCE)
-        if self._pause.holder is me:  # nobody else has taken it up
+        if self._pause.holder is me:  # no other client has taken the pause over
             await self._put(StopRequested(reason=GONE))
 
-    async def _taken(self, line: bytes, me: object) -> dict[str, Any]:
+    async def _handle(self, line: bytes, me: object) -> dict[str, Any]:
         try:
-            events = self._decoded(line)
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with it, it is no request
+            events = self._decode_line(line)
+        except Exception as error:  # noqa: BLE001 - any fault makes it an invalid request
             return {"ok": False, "why": f"not a request: {error}"}
         for event in events:
             if not isinstance(event, MAY_BE_ASKED):
-                return {"ok": False, "why": f"nobody may ask for {type(event).__name__}"}
+                return {"ok": False, "why": f"{type(event).__name__} cannot be requested"}
         event, *rest = events
         also = tuple(one for one in rest if isinstance(one, Redirected))
         if rest and (len(also) < len(rest) or not isinstance(event, Redirected)):
@@ -138,7 +138,7 @@ class Control:
             self._pause.holder = me if holds else None
         return {"ok": refusal is None, "why": str(refusal or "")}
 
-    def _decoded(self, line: bytes) -> tuple[Event, ...]:
+    def _decode_line(self, line: bytes) -> tuple[Event, ...]:
         if not line.startswith(b"["):
             return (self._decode(line),)
         events = tuple(self._decode(json.dumps(one).encode()) for one in json.loads(line))
@@ -147,13 +147,11 @@ class Control:
         return events
 
     async def _put(self, event: Event, also: tuple[Redirected, ...] = ()) -> IllegalEvent | None:
-        done: asyncio.Future[IllegalEvent | None] = asyncio.get_running_loop().create_future()
-        await self._asked.put(News(event=event, also=also, may_be_refused=True, done=done))
-        return await done
+        return await deliver(self._inbox, event, also, may_be_refused=True)
 
 
-class Line:
-    """The asking end: one connection to a loop that runs; None if nobody listens."""
+class ControlClient:
+    """The client side: one connection to a running loop; `to` returns None if none listens."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
@@ -162,7 +160,7 @@ class Line:
     @classmethod
     def to(
         cls, folder: Path, seconds: float = 10.0, *, kind: PlanKind = PlanKind.GRAPH
-    ) -> Line | None:
+    ) -> ControlClient | None:
         connected = socket.socket(socket.AF_UNIX)
         connected.settimeout(seconds)
         try:

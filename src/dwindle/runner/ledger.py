@@ -12,12 +12,12 @@ belong together may be noted one after the other (`note`) and made durable in on
 nothing that was only noted may be acknowledged, nor acted upon, before the commit has returned.
 If it fails, what was noted has not happened.
 
-Step 4 is for the people and tools that read the file. Writing a large plan costs far more than
-adding a line, so while events come thick the file is written every half second only, and
-`flush` brings it up to date before anybody may depend on it. It costs no safety: the file knows
-the number of the last event in it (`control.revision`), and `recover` folds the later ones over it.
+Step 4 is for people and tools that read the file. Writing a large plan costs far more than adding a
+line, so while many events come in the file is written only every half second, and `flush` brings it
+up to date before a reader may depend on it. It costs no safety: the file has the number of its last
+event (`control.revision`), and `recover` folds the later ones over it.
 
-Before the file is replaced, the journal is told the digest it will have. So after a crash between
+Before the file is replaced, the journal records the digest it will have. So after a crash between
 the two, and after any number of failed replacements, a file that we wrote is still recognised, and
 one that a person edited meanwhile is not mistaken for ours.
 """
@@ -25,16 +25,14 @@ one that a person edited meanwhile is not mistaken for ours.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from dwindle.kernel import transitions
-from dwindle.kernel.changed import replace
 from dwindle.kernel.events import Event
 from dwindle.kernel.model import Plan
 from dwindle.ports.store import Journal, PlanFile, PlanWriter, StoreFailed
-from dwindle.runner.aside import Aside
 
 SAVE_EVERY = 0.5
 """Seconds by which the plan file may trail the journal while events come in."""
@@ -43,7 +41,7 @@ Apply = Callable[[Plan, Event], Plan]
 
 
 class EditedByHand(Exception):
-    """The plan file is not as we left it; `found` is its digest, `expected` what it may have."""
+    """The plan file is not as the runner left it; both arguments are digests."""
 
     def __init__(self, found: str, expected: tuple[str, ...]) -> None:
         super().__init__(found, expected)
@@ -55,7 +53,7 @@ class EditedByHand(Exception):
 
 
 class OutOfStep(Exception):
-    """A plan with a number that the journal cannot have led to."""
+    """A plan whose revision the journal cannot have led to."""
 
     def __init__(self, *, revision: int, expected: int) -> None:
         super().__init__(revision, expected)
@@ -82,8 +80,8 @@ def refold(plan: Plan, events: Iterable[Event], apply: Apply) -> Plan:
     return plan
 
 
-def _unasked(plan: Plan, store: Store) -> Plan:
-    """The plan without what the flags in the file ask for; raises EditedByHand if there is more."""
+def _without_requests(plan: Plan, store: Store) -> Plan:
+    """The plan without the request flags of the file; EditedByHand if more was changed."""
     versions, asked = store.journal.versions, plan.control
     # A run that came to rest while it was paused has set the other flag itself, and one that has
     # ended has said why.
@@ -113,21 +111,26 @@ class Ledger:
     def __init__(
         self,
         plan: Plan,
-        store: Store,
+        store: Store | Journal,
         *,
         apply: Apply = transitions.apply,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Go on from `plan`, which the file holds, with a journal that holds nothing beyond it."""
-        self._check_step(plan.control.revision, store.journal.last)
+        """Go on from `plan`, which the file holds, with a journal that holds nothing beyond it.
+
+        A tree has a journal only: its mode writes the tree file, between the event that closes an
+        iteration and the commit.
+        """
+        saved = store if isinstance(store, Store) else None
+        journal = store.journal if isinstance(store, Store) else store
+        self._check_step(plan.control.revision, journal.last)
         self._plan = self._durable = plan
         self._noted: list[Event] = []
-        self._journal = store.journal
-        self._file = store.file
-        self._writer = store.writer
+        self._journal = journal
+        self._store = saved
         self._apply = apply
         self._clock = clock
-        self._versions = store.journal.versions
+        self._versions = journal.versions
         self._run_on_file = plan.control.run_id
         self._dirty = False
         self._saved = plan
@@ -148,8 +151,7 @@ class Ledger:
     ) -> Ledger:
         """Go on after a stop or a crash. `plan` is what the file was just decoded to.
 
-        What other tools asked for in the file while nobody looked is dropped: whoever takes the
-        plan up wants something else by now.
+        Requests that other tools left in the file while no runner watched are dropped.
         """
         journal = store.journal
         revision = plan.control.revision
@@ -158,13 +160,13 @@ class Ledger:
         found = digest(store.file.read())
         asked = found not in journal.versions
         if asked:
-            plan = _unasked(plan, store)
+            plan = _without_requests(plan, store)
         current = refold(plan, journal.events(revision), apply)
         ledger = cls(current, store, apply=apply, clock=clock)
         ledger._run_on_file = plan.control.run_id
         ledger._dirty = revision != journal.last
         ledger._saved = plan
-        if asked:  # at once, or whoever watches the file would take it for tampering
+        if asked:  # at once, or the file watch would take it for tampering
             ledger.put_back()
         return ledger
 
@@ -174,7 +176,7 @@ class Ledger:
 
     @property
     def saved(self) -> tuple[Plan, ...]:
-        """The plan that the file holds, if nobody else wrote it; or another, if a save failed."""
+        """The plans that the file may hold: the last one saved, and those whose save failed."""
         return (self._saved, *self._tried_plans)
 
     def is_ours(self, content: bytes) -> bool:
@@ -182,7 +184,7 @@ class Ledger:
         return digest(content) in self._versions
 
     def put_back(self) -> None:
-        """Write the plan file again, whatever somebody made of it."""
+        """Write the plan file again, whatever it holds now."""
         self._dirty = True
         self.flush()
 
@@ -222,37 +224,16 @@ class Ledger:
         except BaseException:
             self._plan = self._durable
             raise
-        self._committed()
+        self._after_commit()
 
-    async def commit_aside(self, aside: Aside, then: Sequence[Callable[[], None]] = ()) -> None:
-        """The same, and others go on meanwhile; nobody may use the ledger but for its plan.
-
-        What is to be done `then` is done in the same go, and raises nothing.
-        """
-        if not self._noted:
-            return
-        noted, self._noted = self._noted, []
-
-        def append() -> None:
-            self._journal.append(*noted)
-            for work in then:
-                work()
-
-        try:
-            cancelled = await aside.done(append)
-        except BaseException:
-            self._plan = self._durable
-            raise
-        self._committed()
-        if cancelled is not None:
-            raise cancelled
-
-    def _committed(self) -> None:
+    def _after_commit(self) -> None:
         self._durable = self._plan
+        if self._store is None:
+            return
         self._dirty = True
         if self._plan.control.run_id != self._run_on_file:
-            # The file names the run, and the run names the journal: until the file is written,
-            # nobody could find what was just recorded.
+            # The file names the run, and the run names the journal: without the file, the
+            # journal could not be found.
             self.flush()
         else:
             self.save_when_due()
@@ -274,17 +255,17 @@ class Ledger:
     def flush(self) -> None:
         """Bring the plan file up to date; StoreFailed leaves it as it was."""
         self.commit()
-        if not self._dirty:
+        if not self._dirty or self._store is None:
             return
         self._tried = self._clock()
-        content = self._writer.encode(self._plan)
+        content = self._store.writer.encode(self._plan)
         version = digest(content)
         if version not in self._versions:
             versions = (*self._versions, version)
             self._journal.expect(versions)
             self._versions = versions
             self._tried_plans = (*self._tried_plans, self._plan)
-        self._file.replace(content)
+        self._store.file.replace(content)
         self._versions = (version,)
         self._run_on_file = self._plan.control.run_id
         self._saved = self._plan

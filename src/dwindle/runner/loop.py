@@ -1,15 +1,15 @@
 """Decide, start, listen; and again after every event, until the kernel says stop.
 
-Nothing is hidden in here. A start is on disk, and charged, before a process is spawned. What agents
-and checks come to arrives as events from the crew; what people want arrives as requests. Whatever
-the kernel refuses of what an agent proposed becomes a failed attempt; anything else that it refuses
-is a mistake of ours and ends the run.
+Graph, tree and hosted runs share this loop; what differs between them is their mode. A start is on
+disk, and charged, before a process is spawned. What agents and checks come to, and what people ask
+for, arrives in one inbox. If the kernel refuses what an agent proposed, that is a failed attempt;
+anything else that it refuses is a mistake of ours and ends the run.
 
-Every event is decided upon by itself, but to sync the disk for every one of them would be most of
-what a run costs. So an event is only noted, and whatever must wait until it is safe is owed: an
-answer, a start, a line for a person. Before the loop waits for anything, and before it touches the
-world in any other way, it commits what was noted and pays what is owed, in order. What ended and
-what is started in its place thus cost one sync, and so do sessions that end at the same time.
+The loop decides after every event, but to sync the disk for every one of them would be most of what
+a run costs. So an event is only noted, and what must wait until it is safe is deferred: an answer,
+a start, a line for the user. Before the loop waits for anything, and before it touches the world in
+any other way, it commits what was noted and then does what was deferred, in order. The end of one
+session and the start of the next thus cost one sync.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
-from dwindle.kernel import branches
+from dwindle.kernel import branches, winds
 from dwindle.kernel.actions import (
     Action,
     Backjump,
+    BeginWind,
     CheckEarly,
     Decision,
     FailChoice,
@@ -34,7 +35,6 @@ from dwindle.kernel.actions import (
     Verify,
     Work,
 )
-from dwindle.kernel.changed import replace
 from dwindle.kernel.decide import decide
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import (
@@ -54,6 +54,7 @@ from dwindle.kernel.events import (
     Settled,
     StopRequested,
     Waited,
+    WindBegan,
 )
 from dwindle.kernel.graph import view
 from dwindle.kernel.measure import measure
@@ -61,20 +62,20 @@ from dwindle.kernel.model import ROOT, AtomId, Plan, Role, RunStatus, StopCode
 from dwindle.kernel.pace import begins_iteration
 from dwindle.kernel.shape import subtree
 from dwindle.ports.clock import Clock
-from dwindle.ports.workspace import Workspace, WorkspaceFailed
-from dwindle.runner.aside import Aside
-from dwindle.runner.crew import News
-from dwindle.runner.garbage import rarely_collected
-from dwindle.runner.hands import Hands
+from dwindle.ports.workspace import WorkspaceFailed
+from dwindle.runner.file_watch import EVERY, FileWatch
+from dwindle.runner.inbox import Message
 from dwindle.runner.ledger import Ledger
 from dwindle.runner.meter import Meter
-from dwindle.runner.redirecting import redirect
-from dwindle.runner.watching import EVERY, FileWatch
+from dwindle.runner.modes.mode import Mode
+from dwindle.runner.redirect import redirect
 
 SESSIONS = (Work, Probe, Verify, CheckEarly)
-"""What somebody has to be found for."""
+"""Actions that a session, or a round of checks, is started for."""
 LONGEST_WAIT = 60.0
 """Seconds after which time is written down even if nothing else happens."""
+TICK = 0.001
+"""Seconds: time is recorded in steps of this size, so waiting for less would record no time."""
 
 Watcher = Callable[[Plan, Event], None]
 """Told after every event: what happened, and the plan after it."""
@@ -89,38 +90,29 @@ class Halted:
 
 
 class Loop:
-    """One run of one plan. `asked` is where requests of people come in, among the crew's news."""
+    """One run of one plan."""
 
     def __init__(  # noqa: PLR0913 - what a run is put together from
         self,
         ledger: Ledger,
-        crew: Hands,
-        workspace: Workspace,
+        mode: Mode,
         clock: Clock,
         watch: Watcher,
         *,
         file: FileWatch | None = None,
         idle: float = 0.0,
-        aside: Aside | None = None,
         meter: Meter | None = None,
     ) -> None:
-        """`idle`: seconds of the run that have passed since anything was recorded.
-
-        With `aside`, sessions go on while what was recorded is synced to the disk.
-        """
+        """`idle`: seconds of the run that have passed since anything was recorded."""
         self._ledger = ledger
-        self._crew = crew
-        self._workspace = workspace
+        self._mode = mode
         self._clock = clock
         self._watch = watch
         self._file = file
-        self._aside = aside
         self._meter = meter or Meter()
         self._last = clock.monotonic() - idle
-        self._owed: list[Callable[[], None]] = []
-        self._beside: list[Callable[[], None]] = []
-        """What may be done by another thread, once what was noted is safe."""
-        self.asked = crew.news
+        self._deferred: list[Callable[[], None]] = []
+        self.inbox = mode.inbox
 
     @property
     def plan(self) -> Plan:
@@ -133,35 +125,32 @@ class Loop:
 
     def begin(self, started: RunStarted) -> None:
         """Take the run up: what a crash left in flight died with the runner."""
-        self._record(started)
+        self._note(started)
         for atom, session in tuple(self.plan.sessions.items()):
             cause = Interruption.RUNNER_DIED
-            self._record(SessionInterrupted(atom=atom, nonce=session.nonce, cause=cause))
-        self._settle()
+            self._note(SessionInterrupted(atom=atom, nonce=session.nonce, cause=cause))
+        self._commit_and_run_deferred()
 
     async def run(self, *, one_iteration: bool = False) -> Halted:
         """Go on until the kernel says stop, or until the iteration under way is over."""
-        with rarely_collected():
-            return await self._run(one_iteration=one_iteration)
-
-    async def _run(self, *, one_iteration: bool) -> Halted:
         first = self.plan.control.iteration
         try:
             while True:
+                await self._mode.quiet()
                 decision = decide(self.plan)
                 if decision.stop is not None:
-                    self._record(RunEnded(code=decision.stop.code, reason=decision.stop.reason))
-                    self._settle()
+                    self._note(RunEnded(code=decision.stop.code, reason=decision.stop.reason))
+                    self._commit_and_run_deferred()
                     return Halted(stop=decision.stop, plan=self.plan)
                 if one_iteration and self._iteration_over(first, decision):
                     if not self.plan.sessions:
-                        self._settle()
+                        self._commit_and_run_deferred()
                         return Halted(stop=None, plan=self.plan)
                     await self._listen()
                 elif not await self._act(decision):
                     await self._listen()
         finally:
-            await self._crew.end_all()
+            await self._mode.end_all()
             self._ledger.flush()
 
     async def advance(self) -> Decision:
@@ -170,25 +159,25 @@ class Loop:
             decision = decide(self.plan)
             if decision.stop is not None:
                 if self.plan.control.status is RunStatus.RUNNING:
-                    self._record(RunEnded(code=decision.stop.code, reason=decision.stop.reason))
-                self._settle()
+                    self._note(RunEnded(code=decision.stop.code, reason=decision.stop.reason))
+                self._commit_and_run_deferred()
                 return decision
             ours = tuple(a for a in decision.actions if not isinstance(a, SESSIONS))
             if not ours:
-                self._settle()
+                self._commit_and_run_deferred()
                 return decision
             await self._act(replace(decision, actions=ours))
 
     async def act(self, action: Action) -> None:
         """Do one thing that was decided; when this returns, it is on record."""
         await self._act(Decision(plan=self.plan, actions=(action,)))
-        self._settle()
+        self._commit_and_run_deferred()
 
     async def take(self, event: Event) -> Event:
-        """Somebody has news; what is on record when this returns. IllegalEvent if it is refused."""
+        """Record an event; returns what is on record instead. IllegalEvent if it is refused."""
         done = asyncio.get_running_loop().create_future()
-        recorded = await self._take(News(event=event, may_be_refused=True, done=done))
-        self._settle()
+        recorded = await self._take(Message(event=event, may_be_refused=True, done=done))
+        self._commit_and_run_deferred()
         if (refusal := done.result()) is not None:
             raise refusal
         return recorded
@@ -204,9 +193,9 @@ class Loop:
     async def _act(self, decision: Decision) -> bool:
         """Do what was decided; False if nothing of it changed the plan by itself."""
         if kills := tuple(a.atom for a in decision.actions if isinstance(a, Kill)):
-            self._settle()
+            self._commit_and_run_deferred()
             # All at once: saving what one of them has made must not let the others run on.
-            await self._crew.end(kills)
+            await self._mode.end(kills)
         changed = False
         try:
             for action in decision.actions:
@@ -217,49 +206,60 @@ class Loop:
         return changed
 
     def _give_up(self, failure: WorkspaceFailed) -> None:
-        """Git said no to what we did ourselves: nothing would get better by going on."""
-        self._record(StopRequested(reason=str(failure), code=StopCode.IO_ERROR))
+        """Git failed at what the runner did itself: going on would make nothing better."""
+        self._note(StopRequested(reason=str(failure), code=StopCode.IO_ERROR))
 
     async def _do(self, action: Action) -> bool:
         match action:
             case Work() | Probe():
-                role = Role.WORKER if isinstance(action, Work) else Role.PROBE
-                self._record(SessionStarted(atom=action.atom, role=role))
-                self._beside.append(self._crew.prepare(self.plan, action))
-                self._owed.append(partial(self._crew.start, self.plan, action))
+                await self._start(action)
             case Verify():
-                self._record(SessionStarted(atom=ROOT, role=Role.VERIFIER))
-                self._owed.append(partial(self._crew.verify, self.plan, action.after_seconds))
+                self._note(SessionStarted(atom=ROOT, role=Role.VERIFIER))
+                self._deferred.append(partial(self._mode.verify, self.plan, action.after_seconds))
             case CheckEarly():
-                return self._crew.check_early(self.plan)
+                return self._mode.check_early(self.plan)
             case Settle():
-                self._record(Settled())
+                self._note(Settled())
             case Kill():
                 await self._kill(action)
             case FailChoice():
                 await self._fail_choice(action)
             case Backjump():
                 await self._backjump(action)
+            case BeginWind():
+                self._note(WindBegan(reason=action.because))
         return True
 
+    async def _start(self, action: Work | Probe) -> None:
+        trouble = await self._mode.trouble(action)
+        if trouble is not None:
+            self._note(trouble)
+            return
+        role = Role.WORKER if isinstance(action, Work) else Role.PROBE
+        agent = self._mode.agent_for(self.plan, action)
+        self._note(SessionStarted(atom=action.atom, role=role, agent=agent))
+        self._deferred.append(partial(self._mode.start, self.plan, action, agent))
+
     async def _kill(self, action: Kill) -> None:
-        """End a session, unless it ended meanwhile; then record which way it went."""
-        self._settle()
-        await self._crew.end((action.atom,))
+        """End a session and record that the runner did."""
+        self._commit_and_run_deferred()
+        await self._mode.end((action.atom,))
         if action.atom != ROOT and action.atom not in view(self.plan).live:
             used = self._meter.take(action.nonce)
-            self._record(SessionReaped(atom=action.atom, nonce=action.nonce, usage=used))
+            self._note(SessionReaped(atom=action.atom, nonce=action.nonce, usage=used))
         else:
-            self._record(self._meter.cut_short(action.atom, action.nonce))
+            self._note(self._meter.cut_short(action.atom, action.nonce))
 
     async def _fail_choice(self, action: FailChoice) -> None:
         under = tuple(AtomId(n) for n in subtree(view(self.plan).shape, action.choice))
         lost = await self._rebuilt(tuple(a for a in under if a in self.plan.atoms), action.kills)
         if lost and measure(self.plan).backjumps <= 0:
             reason = f"the work of {', '.join(lost)} does not go without {action.choice}"
-            self._record(StopRequested(reason=reason, code=StopCode.ATOM_EXHAUSTED))
-            return
-        self._record(
+            if not winds.pays_for_switch(self.plan):
+                self._note(StopRequested(reason=reason, code=StopCode.ATOM_EXHAUSTED))
+                return
+            self._note(WindBegan(reason=f"{reason}, and no backjump is left to pay for it"))
+        self._note(
             ChoiceFailed(
                 group=action.group, choice=action.choice, reason=action.because, unreplayed=lost
             )
@@ -267,23 +267,26 @@ class Loop:
 
     async def _backjump(self, action: Backjump) -> None:
         lost = await self._rebuilt(action.drops, action.kills)
-        self._record(
+        self._note(
             Backjumped(group=action.group, atom=action.atom, reason=action.because, unreplayed=lost)
         )
 
     async def _rebuilt(
         self, without: tuple[AtomId, ...], kills: tuple[AtomId, ...]
     ) -> tuple[AtomId, ...]:
-        """The branch without these atoms, and what was built on what got lost; sessions end."""
-        self._settle()
-        await self._crew.end(kills)
+        """Take these atoms off the branch, and what was built on work that got lost by that.
+
+        Sessions that work on any of it are ended first.
+        """
+        self._commit_and_run_deferred()
+        await self._mode.end(kills)
         lost: tuple[AtomId, ...] = ()
         drops = off = without
         while drops:
-            gone = await self._workspace.rebuild(drops)
+            gone = await self._mode.rebuild(drops)
             lost = (*lost, *(a for a in gone if a not in off))
             undone = branches.undone_by_loss(self.plan, lost)
-            await self._crew.end(undone)
+            await self._mode.end(undone)
             drops = tuple(a for a in undone if a not in (*off, *lost))
             off = (*off, *lost, *drops)
         return lost
@@ -291,32 +294,32 @@ class Loop:
     # --- listening -------------------------------------------------------------------------------
 
     async def _listen(self) -> None:
-        """Take down the next thing that happens; wait for it if nothing has."""
-        news = None
-        if self.asked.empty():
-            await self._settle_aside()
-        if self.asked.empty():
+        """Record the next thing that happens; wait for it if nothing has."""
+        if self.inbox.empty():
+            self._commit_and_run_deferred()
+        message = None
+        if self.inbox.empty():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._patience()):
-                    news = await self.asked.get()
+                    message = await self.inbox.get()
             self._look_at_file()
             self._ledger.save_when_due()
         else:
-            news = self.asked.get_nowait()
-        if news is not None:
-            await self._take(news)
+            message = self.inbox.get_nowait()
+        if message is not None:
+            await self._take(message)
         elif self._clock.monotonic() - self._last >= self._until_waited():
-            self._record(Waited())
+            self._note(Waited())
 
     def _look_at_file(self) -> None:
-        """Always before a save, which would write over what somebody asked for in the file.
+        """Read what other tools asked for in the plan file; always before a save overwrites it.
 
-        It is heard among the other news: what was decided before it was asked for is done first.
+        It goes through the inbox: what was decided before it was asked for is done first.
         """
         for event in self._file.look() if self._file is not None else ():
             control = self.plan.control
             if control.status is RunStatus.RUNNING and not control.stop_requested:
-                self.asked.put_nowait(News(event=event, may_be_refused=True))
+                self.inbox.put_nowait(Message(event=event, may_be_refused=True))
 
     def _patience(self) -> float:
         due = self._ledger.seconds_until_due()
@@ -329,71 +332,65 @@ class Loop:
     def _until_waited(self) -> float:
         """When to write down that time has passed: at the latest when the wall clock is spent."""
         spent, limit = self.plan.spent.seconds, self.plan.limits.max_wall_seconds
-        return min(LONGEST_WAIT, limit - spent) if spent < limit else LONGEST_WAIT
+        return min(LONGEST_WAIT, max(TICK, limit - spent)) if spent < limit else LONGEST_WAIT
 
-    async def _take(self, news: News) -> Event:
-        """Record an event and tell whoever waits for that what became of it."""
-        recorded, refused = news.event, None
+    async def _take(self, message: Message) -> Event:
+        """Record an event, and answer its sender once it is on disk."""
+        event, recorded, refused = message.event, message.event, None
         try:
-            if isinstance(news.event, Redirected):
-                self._settle()
-                events = (news.event, *news.also)
-                await redirect(self.plan, events, self._workspace, self._crew.end_all, self._record)
+            self._mode.admit(event)
+            if isinstance(event, Redirected):
+                self._commit_and_run_deferred()
+                events = (event, *message.also)
+                mode = self._mode
+                await redirect(self.plan, events, mode.rebuild, mode.end_all, self._note)
             else:
-                self._record(news.event)
+                self._note(event)
         except WorkspaceFailed as failure:  # of a redirect, which has ended the sessions already
             self._give_up(failure)
-            refused = IllegalEvent(news.event, str(failure))
+            refused = IllegalEvent(event, str(failure))
         except IllegalEvent as refusal:
-            if isinstance(news.event, (Decomposed, AlternativesProposed)):
-                event = news.event
+            if isinstance(event, (Decomposed, AlternativesProposed)):
                 recorded = AttemptFailed(
                     atom=event.atom, nonce=event.nonce, usage=event.usage, reason=str(refusal)
                 )
-                self._record(recorded)
-            elif news.may_be_refused:
+                self._note(recorded)
+            elif message.may_be_refused:
                 refused = refusal
             else:
                 raise
-        self._owed.append(partial(news.answer, refused))
+        self._deferred.append(partial(message.answer, refused))
         return recorded
 
     # --- recording -------------------------------------------------------------------------------
 
-    def _record(self, event: Event) -> Plan:
-        now = self._clock.monotonic()
-        running = self.plan.control.status is RunStatus.RUNNING
-        stamped = replace(
-            event, at=self._clock.now(), elapsed=round(now - self._last, 3) if running else 0.0
-        )
-        self._last = now
-        before = self.plan.sessions
-        plan = self._ledger.note(stamped)
-        self._owed.append(partial(self._watch, plan, stamped))
-        for late in self._meter.after(stamped, before, plan.sessions):
-            self._record(late)
+    def record(self, event: Event) -> Plan:
+        """Record an event at once: for a mode that must know that it is on disk."""
+        self._note(event)
+        self._commit_and_run_deferred()
         return self.plan
 
-    def _settle(self) -> None:
-        """Make everything noted safe, then do what had to wait for that."""
+    def _note(self, event: Event) -> Plan:
+        now = self._clock.monotonic()
+        running = self.plan.control.status is RunStatus.RUNNING
+        elapsed = max(0.0, round(now - self._last, 3))
+        stamped = replace(event, at=self._clock.now(), elapsed=elapsed if running else 0.0)
+        before = self.plan.sessions
+        plan = self._ledger.note(stamped)
+        self._last = self._last + elapsed if running else now
+        self._deferred.append(partial(self._tell, plan, stamped))
+        for late in self._meter.after(stamped, before, plan.sessions):
+            self._note(late)
+        return self.plan
+
+    def _tell(self, plan: Plan, event: Event) -> None:
+        self._mode.recorded(plan, event)
+        self._watch(plan, event)
+
+    def _commit_and_run_deferred(self) -> None:
+        """Make everything noted durable, then do what had to wait for that."""
         self._look_at_file()
         self._ledger.commit()
-        beside, self._beside = self._beside, []
-        for work in beside:
+        deferred, self._deferred = self._deferred, []
+        for work in deferred:
             work()
-        self._pay()
-
-    async def _settle_aside(self) -> None:
-        """The same, and the sessions go on meanwhile."""
-        if self._aside is None:
-            self._settle()
-            return
-        self._look_at_file()
-        beside, self._beside = self._beside, []
-        await self._ledger.commit_aside(self._aside, beside)
-        self._pay()
-
-    def _pay(self) -> None:
-        owed, self._owed = self._owed, []
-        for pay in owed:
-            pay()

@@ -1,16 +1,16 @@
-"""Deciding again: does the journal say what the kernel would have done?
+"""Replay: does the journal contain what the kernel would have decided?
 
-The kernel is a function, so a run can be worked out once more from the plan it began with and from
-what happened. What agents, checks and people did is taken as it stands in the journal; what the
-loop did by itself (start a session, give up a choice, turn back, settle, end the run) has to be
-what `decide` asks for at that point.
+The kernel is a function, so a run can be computed again from its first plan and its events. What
+agents, checks and people did is taken from the journal; what the loop did by itself (start a
+session, give up a choice, turn back, settle, end the run) has to be what `decide` asks for at that
+point.
 
-The loop decides, does all that was decided in order, and only then listens. So a decision is owed
-until the last of its events is on record. News in between can only mean that the loop broke off:
-then a person took the run up again, or changed it, before anything else could happen.
+The loop decides, carries out all actions in order, and only then listens. So actions are owed until
+the last of their events is on record. News in between means that the loop was interrupted: then a
+person restarted or redirected the run before anything else happened.
 
-A loop that only keeps the books of others' sessions owes nothing: whoever runs them starts what was
-decided when it pleases them, and perhaps not all of it. What it does has been decided all the same.
+In a hosted run nothing is owed: the host starts sessions when it likes, and perhaps not all. What
+it does start must have been decided.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from dwindle.kernel.actions import (
     Action,
     Backjump,
+    BeginWind,
     CheckEarly,
     Decision,
     FailChoice,
@@ -46,15 +47,16 @@ from dwindle.kernel.events import (
     SessionStarted,
     Settled,
     StopRequested,
+    WindBegan,
 )
 from dwindle.kernel.model import ROOT, Plan, Role
 from dwindle.kernel.transitions import apply
 
-OWN = (SessionStarted, ChoiceFailed, Backjumped, Settled, RunEnded, SessionReaped)
-"""What the loop does only because it was decided."""
+OWN = (SessionStarted, ChoiceFailed, Backjumped, WindBegan, Settled, RunEnded, SessionReaped)
+"""Events that only a decision causes."""
 
 FROM_OUTSIDE = (RunStarted, StopRequested, RedirectRequested, Redirected, Confirmed)
-"""What a person does, at any time."""
+"""What people do, at any time."""
 
 
 class Differs(Exception):
@@ -70,7 +72,7 @@ class Differs(Exception):
         return f"event {self.number} is {self.found}, but {self.expected}"
 
 
-def replayed(plan: Plan, events: Iterable[tuple[int, Event]]) -> Iterator[Plan]:
+def replay(plan: Plan, events: Iterable[tuple[int, Event]]) -> Iterator[Plan]:
     """The plan after each event; raises Differs at the first that should not be there."""
     owed: tuple[Action, ...] = ()
     hosted = False
@@ -80,7 +82,7 @@ def replayed(plan: Plan, events: Iterable[tuple[int, Event]]) -> Iterator[Plan]:
         if hosted:
             _judge_of_host(plan, number, event)
         else:
-            owed = _judged(plan, number, event, owed)
+            owed = _judge(plan, number, event, owed)
         try:
             plan = apply(plan, event)
         except (IllegalEvent, NotDwindling) as refusal:
@@ -88,7 +90,7 @@ def replayed(plan: Plan, events: Iterable[tuple[int, Event]]) -> Iterator[Plan]:
         yield plan
 
 
-def _judged(plan: Plan, number: int, event: Event, owed: tuple[Action, ...]) -> tuple[Action, ...]:
+def _judge(plan: Plan, number: int, event: Event, owed: tuple[Action, ...]) -> tuple[Action, ...]:
     """What is still owed after this event."""
     if isinstance(event, FROM_OUTSIDE) or _is_clearing_up(event):
         return ()
@@ -103,8 +105,10 @@ def _judged(plan: Plan, number: int, event: Event, owed: tuple[Action, ...]) -> 
         if not owed:
             why = decision.stop.reason if decision.stop else decision.because
             raise Differs(number, _name(event), f"nothing was to be done: {why}")
+    if _pays_for(owed[0], event):
+        return owed
     if not _is_done_by(owed[0], event):
-        raise Differs(number, _name(event), f"{_wish(owed[0])} was decided")
+        raise Differs(number, _name(event), f"{_action_words(owed[0])} was decided")
     return owed[1:]
 
 
@@ -114,13 +118,15 @@ def _judge_of_host(plan: Plan, number: int, event: Event) -> None:
     decision = decide(plan)
     if isinstance(event, RunEnded):
         _judge_end(decision, number, event)
-    elif isinstance(event, OWN) and not any(_is_done_by(a, event) for a in decision.actions):
-        wished = ", ".join(map(_wish, decision.actions))
-        raise Differs(number, _name(event), f"{wished or 'nothing'} was decided")
+    elif isinstance(event, OWN) and not any(
+        _is_done_by(a, event) or _pays_for(a, event) for a in decision.actions
+    ):
+        wanted = ", ".join(map(_action_words, decision.actions))
+        raise Differs(number, _name(event), f"{wanted or 'nothing'} was decided")
 
 
 def _is_clearing_up(event: Event) -> bool:
-    """A runner that takes over from a dead one writes down which sessions died with it."""
+    """A runner that takes over from a dead one records the sessions that died with it."""
     return isinstance(event, SessionInterrupted) and event.cause is Interruption.RUNNER_DIED
 
 
@@ -148,9 +154,16 @@ def _is_done_by(action: Action, event: Event) -> bool:  # the loop's table, read
         case Backjump(), Backjumped():
             said = (event.group, event.atom, event.reason)
             return said == (action.group, action.atom, action.because)
+        case BeginWind(), WindBegan():
+            return event.reason == action.because
         case Settle(), Settled():
             return True
     return False
+
+
+def _pays_for(action: Action, event: Event) -> bool:
+    """The branch could not be rebuilt for a switch without a backjump, and a wind brought some."""
+    return isinstance(action, FailChoice) and isinstance(event, WindBegan)
 
 
 def _name(event: Event) -> str:
@@ -158,6 +171,6 @@ def _name(event: Event) -> str:
     return " ".join([type(event).__name__, *filter(None, about)])
 
 
-def _wish(action: Action) -> str:
+def _action_words(action: Action) -> str:
     about = [str(getattr(action, name, "")) for name in ("group", "atom")]
     return " ".join([type(action).__name__, *filter(None, about)])

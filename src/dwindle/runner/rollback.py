@@ -1,10 +1,10 @@
-"""A plan and its journal that were both put back to an earlier time.
+"""Detects a plan and a journal that were both replaced by older copies.
 
-Each of the two guards the other, but not against both being replaced by older copies that fit. Git
-does: a session is on record, and the record synced, before it is started, and what it made carries
-its number. So a number in git that the plan does not know yet was on record once, and is not now.
+Plan and journal guard each other, but not against older copies of both. Git does: a session is on
+record, and synced, before it starts, and its commits carry its number. So a number in git that the
+plan does not know was on record once.
 
-What happened after the last start that left something in git cannot be told from a crash.
+Events after the last session that left something in git cannot be told from a crash.
 """
 
 from __future__ import annotations

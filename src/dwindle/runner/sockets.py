@@ -1,8 +1,8 @@
-"""The sockets by which people reach a run, and who is not let in.
+"""The names of the control sockets, and the check that keeps sandboxed processes out.
 
-Whoever connects could be an agent, or the code that it left, at work in a check. A sandbox hides
-the sockets from them. One that does not restrict files cannot; but they descend from us, and live
-in a PID namespace of their own, which nobody does who comes to us as a person.
+A client could be an agent, or code that it left, run by a check. A sandbox hides the sockets; one
+that does not restrict files cannot. But its processes are descendants of the runner in a PID
+namespace of their own, which no user's process is.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 def is_contained(connected: socket.socket) -> bool:
-    """Does this come from a process that we keep in a sandbox?"""
+    """Does this connection come from a process in our sandbox?"""
     if not hasattr(socket, "SO_PEERCRED"):
         return False
     known = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     number, _, _ = _CREDENTIALS.unpack(known)
     try:
         return _descends(number) and _namespace(number) != _namespace(os.getpid())
-    except OSError:  # it is gone already, and does not wait for an answer
+    except OSError:  # the process is gone, and waits for no answer
         return True
 
 
 def _descends(number: int) -> bool:
-    """Whoever cannot be seen from here has the number 0, and is outside."""
+    """A process outside of our PID namespace has the number 0."""
     while number > 0:
         if number == os.getpid():
             return True

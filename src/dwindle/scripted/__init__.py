@@ -1,1 +1,1 @@
-"""The scripted agent: `python -m dwindle.scripted SCRIPT`, a program that does as it is told."""
+"""The scripted agent, `python -m dwindle.scripted SCRIPT`: a program that follows a script."""

@@ -5,10 +5,10 @@
         - do: [{write: {src/a.py: "x = 1"}}, {run: "python src/a.py"}]
           report: {success: true, summary: a is there, artifacts: [src/a.py]}
 
-The n-th session of a role on an atom follows the n-th entry, and the last entry is repeated. The
-number comes with the order, so nothing is remembered between sessions: a run that is killed and
-taken up again goes on as if nothing had happened. For a planner `align` and `redirect` stand in the
-place of atoms, and the sessions are those of one conversation.
+The n-th session of a role on an atom follows the n-th entry; the last entry is repeated. The number
+is in the order, so the agent keeps no state, and a run that was killed continues as before. For a
+planner, `align` and `redirect` stand in the place of atoms, and the sessions are those of one
+conversation.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from dwindle.adapters.agents.strict_json import JsonRefused, strict_object
+from dwindle.adapters.agents.reports.strict_json import JsonRefused, strict_object
 from dwindle.adapters.formats.strict_yaml import line_map, parse
-from dwindle.kernel.model import Role
-from dwindle.kernel.problem import Problem
+from dwindle.kernel.model import Problem, Role
 from dwindle.ports.work import PLANNER, Occasion
 from dwindle.scripted import tree_step
 
@@ -51,7 +50,7 @@ class ScriptRefused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What one session does, and what it hands back."""
+    """What one session does, and what it reports."""
 
     steps: tuple[tuple[str, Any], ...] = ()
     """Verb and what it is about, in the order written."""
@@ -129,7 +128,7 @@ def _problems(data: object) -> Iterator[Problem]:
             for atom, entries in atoms.items():
                 if role == PLANNER and atom not in (*Occasion, ANY):
                     hint = f"use {', '.join(Occasion)}"
-                    what = f"nobody plans for {atom!r}"
+                    what = f"there is no planning for {atom!r}"
                     yield Problem(where=(role, atom), what=what, hint=hint)
                 yield from _entries_problems(entries, (role, atom))
 

@@ -4,8 +4,8 @@
     tree: {replace: write, by: [{id: format, goal: Hours and minutes are written by hand}]}
     tree: {change: total, to: {passes: true}}
 
-What is asked for is done, allowed or not: a script that rehearses a refusal has to be able to write
-what will be refused. Only the script itself is judged here; the tree is judged by the runner.
+The edit is made whether it is allowed or not, so that a script can rehearse a refusal. Only the
+script is checked here; the runner judges the tree.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from dwindle.kernel.problem import Problem
+from dwindle.kernel.model import Problem
 
 TREE: Final = Path(".runner/tree.json")
 FORMS: Final = {"under": "add", "replace": "by", "change": "to"}
@@ -123,7 +123,7 @@ def edit(step: Mapping[str, Any]) -> None:
 
 def _edit(root: Node, step: Mapping[str, Any]) -> None:
     target, what = _form(step)
-    node, siblings = _found(root, step[target])
+    node, siblings = _node_and_siblings(root, step[target])
     if target == "under":
         last = max((child["order"] for child in node["children"]), default=-1)
         node["children"] += _new(step[what], last + 1)
@@ -138,7 +138,7 @@ def _edit(root: Node, step: Mapping[str, Any]) -> None:
 
 
 def _replace(node: Node, siblings: list[Node], by: list[Node]) -> None:
-    """In the same place; what comes after it makes way if it has to."""
+    """In the same place; later siblings move up if necessary."""
     after = [child for child in siblings if _place(child) > _place(node)]
     room = min((child["order"] for child in after), default=node["order"] + len(by)) - node["order"]
     for child in after:
@@ -147,7 +147,7 @@ def _replace(node: Node, siblings: list[Node], by: list[Node]) -> None:
     siblings += _new(by, node["order"])
 
 
-def _found(root: Node, wanted: str) -> tuple[Node, list[Node]]:
+def _node_and_siblings(root: Node, wanted: str) -> tuple[Node, list[Node]]:
     """A node, and the list that it stands in."""
     waiting = [(root, [root])]
     while waiting:
@@ -163,7 +163,7 @@ def _place(node: Node) -> tuple[int, str]:
 
 
 def _new(nodes: list[Node], first: int) -> list[Node]:
-    """In the order written, with what may be left out."""
+    """In the order written, with defaults for the optional fields."""
     return [
         {
             "id": node["id"],

@@ -1,4 +1,4 @@
-"""Doubles, conformance suites, strategies and the model checker, for us and for everybody else."""
+"""What an agent of your own is tested with, and the programs of `dwindle torture`."""
 
 from __future__ import annotations
 

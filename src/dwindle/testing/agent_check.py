@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dwindle.ports.process import Containment
-from dwindle.testing.agents import CONTRACTS, Contract, Scene, Stage
+from dwindle.testing.agents import CONTRACTS, AgentScene, Contract, Stage
 from dwindle.testing.bare_process import BareProcess
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
+class BrokenContract:
     contract: Contract
     how: str
 
@@ -24,7 +24,7 @@ class Broken:
 class NotConforming(AssertionError):
     """The agent does not keep to these contracts."""
 
-    def __init__(self, broken: tuple[Broken, ...]) -> None:
+    def __init__(self, broken: tuple[BrokenContract, ...]) -> None:
         super().__init__(broken)
         self.broken = broken
 
@@ -46,14 +46,14 @@ def checked(
 
 
 async def _checked(stage: Stage, folder: Path, containment: Containment) -> None:
-    broken: list[Broken] = []
+    broken: list[BrokenContract] = []
     for contract in CONTRACTS:
         room = folder / f"{contract.number:02}"
         room.mkdir()
         try:
-            await contract.check(Scene(stage=stage, folder=room, containment=containment))
-        except Exception as error:  # noqa: BLE001 - whatever an agent of somebody's does
-            broken.append(Broken(contract=contract, how=_said(error)))
+            await contract.check(AgentScene(stage=stage, folder=room, containment=containment))
+        except Exception as error:  # noqa: BLE001 - an agent may raise anything
+            broken.append(BrokenContract(contract=contract, how=_said(error)))
     if broken:
         raise NotConforming(tuple(broken))
 

@@ -78,7 +78,7 @@ class BareProcess:
 
 
 async def _feed(stdin: asyncio.StreamWriter, data: bytes) -> None:
-    """Whoever does not want to read need not."""
+    """The program need not read it."""
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         stdin.write(data)
         await stdin.drain()
@@ -88,7 +88,7 @@ async def _feed(stdin: asyncio.StreamWriter, data: bytes) -> None:
 
 
 class _Lines:
-    """Hands lines to whoever watches, until there is something to be said about one."""
+    """Hands lines to the watcher, until it returns a reason to end the program."""
 
     def __init__(
         self, watch: Callable[[bytes], str | None], ended_by: Callable[[str], None]
@@ -108,7 +108,7 @@ class _Lines:
             self.end()
 
     def end(self) -> None:
-        """Also of a line that goes on for longer than anybody should have to keep it."""
+        """Also the rest of a line that is longer than what is kept."""
         if self._rest:
             self._see(bytes(self._rest))
             self._rest.clear()

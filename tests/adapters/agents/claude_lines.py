@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dwindle.adapters.agents.claude import ClaudeAgent, ClaudeSession
+from dwindle.adapters.agents.claude.agent import ClaudeAgent, ClaudeSession
 from dwindle.ports.agent import Place
 from dwindle.ports.process import Captured, Ended
 from dwindle.ports.work import Order

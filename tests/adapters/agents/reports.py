@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from dwindle.adapters.agents.report import Decoded, decode
+from dwindle.adapters.agents.reports.report import DecodedReport, decode
 from dwindle.kernel.model import ROOT, AtomId, Check, CheckType, Criterion, Role
 from dwindle.ports.work import NoReport, Purpose, Report, Trouble, WorkOrder
 
@@ -38,7 +38,7 @@ def fault(order: WorkOrder, found: Any) -> str:
     return refusal(decode(order, found if isinstance(found, bytes) else json.dumps(found).encode()))
 
 
-def refusal(decoded: Decoded) -> str:
+def refusal(decoded: DecodedReport) -> str:
     report = decoded.report
     assert isinstance(report, NoReport)
     assert report.trouble is Trouble.MALFORMED

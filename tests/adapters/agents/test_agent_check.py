@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.adapters.agents import test_claude_programs, test_codex, test_conformance
 
-from dwindle.adapters.containment import Bare
+from dwindle.adapters.sandbox import ProcessGroup
 from dwindle.ports.agent import Agent
 from dwindle.testing import check_agent
 from dwindle.testing.agent_check import NotConforming
@@ -26,7 +26,7 @@ OURS: dict[str, Stage] = {
 
 @pytest.mark.parametrize("name", OURS)
 def test_every_agent_of_ours_passes(name: str, tmp_path: Path) -> None:
-    check_agent(OURS[name], tmp_path, Bare())
+    check_agent(OURS[name], tmp_path, ProcessGroup())
 
 
 def test_a_folder_and_a_containment_need_not_be_given() -> None:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 from tests.adapters.agents import claude_lines, codex_lines
-from tests.adapters.containment.survivors import new_token, put_down, survivors_after
+from tests.adapters.sandbox.survivors import new_token, put_down, survivors_after
 
-from dwindle.adapters.agents.claude import ClaudeAgent
-from dwindle.adapters.agents.codex import CodexAgent
-from dwindle.adapters.containment import choose
+from dwindle.adapters.agents.claude.agent import ClaudeAgent
+from dwindle.adapters.agents.codex.agent import CodexAgent
+from dwindle.adapters.sandbox import choose
 from dwindle.kernel.events import NO_USAGE, Usage
 from dwindle.ports.agent import Agent
 from dwindle.ports.work import NoReport, Result, Trouble

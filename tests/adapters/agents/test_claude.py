@@ -22,8 +22,8 @@ from tests.adapters.agents.claude_lines import (
     watched,
 )
 
-from dwindle.adapters.agents.claude_roles import allowance, distrust
-from dwindle.adapters.agents.report_schema import report_schema
+from dwindle.adapters.agents.claude.roles import allowance, distrust
+from dwindle.adapters.agents.reports.schema import report_schema
 from dwindle.kernel.model import Role
 from dwindle.ports.process import Command
 from dwindle.ports.work import PLANNER, Order, Purpose
@@ -282,19 +282,19 @@ def test_one_that_is_set_up_as_asked_for_may_go_on(tmp_path: Path) -> None:
         pytest.param(
             ORDER,
             {"plugins": [BUILT_IN, {"name": "looper", "path": "/x", "source": "looper@inline"}]},
-            "it has plugins that nobody asked for (looper)",
+            "it has plugins that dwindle did not ask for (looper)",
             id="plugin",
         ),
         pytest.param(
             ORDER,
             {"plugins": [{"name": "sly", "path": "/x", "source": "sly@builtin"}]},
-            "it has plugins that nobody asked for (sly)",
+            "it has plugins that dwindle did not ask for (sly)",
             id="plugin that pretends",
         ),
         pytest.param(
             ORDER,
             {"mcp_servers": [{"name": "files", "status": "failed"}]},
-            "it has MCP servers that nobody asked for (files)",
+            "it has MCP servers that dwindle did not ask for (files)",
             id="server",
         ),
         pytest.param(

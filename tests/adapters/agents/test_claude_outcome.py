@@ -92,7 +92,7 @@ def test_a_refusal_that_calls_itself_no_error_is_one(tmp_path: Path) -> None:
 def test_at_its_time_limit_nothing_that_it_says_counts(tmp_path: Path) -> None:
     late = ended(None, timed_out=True, seconds=60.2)
     assert concluded(tmp_path, init(), result(structured_output=DONE), end=late) == NoReport(
-        trouble=Trouble.TIMED_OUT, reason="it was still at work after 60 s and was ended"
+        trouble=Trouble.TIMED_OUT, reason="it was still at work after 1 min and was ended"
     )
 
 

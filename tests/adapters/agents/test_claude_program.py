@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from dwindle.adapters.agents.claude_program import (
+from dwindle.adapters.agents.claude.agent import ClaudeAgent
+from dwindle.adapters.agents.claude.program import (
     PACKAGE,
     config_folder,
-    found,
-    located,
     login,
     warning_about,
 )
-from dwindle.adapters.agents.installed import Found, Program
+from dwindle.adapters.agents.npm_program import Program
+from dwindle.ports.backend import AgentFacts
 
 SCRIPT = "#!/bin/sh\necho '{said}'\n"
 MACHINE = {"aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), "x64")
@@ -40,8 +40,8 @@ def test_a_name_is_looked_for_on_path_and_links_are_followed(tmp_path: Path) -> 
     (tmp_path / "bin/claude").symlink_to(native)
     ours = {"PATH": str(tmp_path / "bin")}
     expected = Program(argv=(str(native),), needs=(native,), is_native=True)
-    assert located("claude", ours) == expected
-    assert located(str(tmp_path / "bin/claude"), {"PATH": ""}) == expected
+    assert PACKAGE.find("claude", ours) == expected
+    assert PACKAGE.find(str(tmp_path / "bin/claude"), {"PATH": ""}) == expected
 
 
 @pytest.mark.parametrize("kind", ["", "-musl"])
@@ -54,7 +54,7 @@ def test_behind_the_script_of_npm_the_native_program_is_found(
     native = made(scope / f"claude-code-{SYSTEM}-{MACHINE}{kind}/claude", b"\x7fELF...")
     script = made(package / "cli.js", "#!/usr/bin/env node\n")
     (tmp_path / "claude").symlink_to(script)
-    assert located("claude", {"PATH": str(tmp_path)}) == Program(
+    assert PACKAGE.find("claude", {"PATH": str(tmp_path)}) == Program(
         argv=(str(native),), needs=(native,), is_native=True
     )
 
@@ -65,8 +65,8 @@ def test_a_script_without_one_is_started_itself_with_all_that_is_around_it(
     package = tmp_path / "node_modules/@anthropic-ai/claude-code"
     script = made(package / "bin/claude.js", "#!/usr/bin/env node\n")
     alone = made(tmp_path / "bin/claude", SCRIPT)
-    assert located(str(script)) == Program(argv=(str(script),), needs=(package,))
-    assert located(str(alone)) == Program(argv=(str(alone),), needs=(alone,))
+    assert PACKAGE.find(str(script)) == Program(argv=(str(script),), needs=(package,))
+    assert PACKAGE.find(str(alone)) == Program(argv=(str(alone),), needs=(alone,))
 
 
 def test_what_is_not_there_or_not_executable_is_told(tmp_path: Path) -> None:
@@ -75,7 +75,9 @@ def test_what_is_not_there_or_not_executable_is_told(tmp_path: Path) -> None:
         "claude is not found, or not executable; install Claude Code, or name the path of the "
         "program in the settings"
     )
-    assert located("claude", {"PATH": str(tmp_path)}) == Program(argv=("claude",), problem=what)
+    assert PACKAGE.find("claude", {"PATH": str(tmp_path)}) == Program(
+        argv=("claude",), problem=what
+    )
 
 
 # --- version -------------------------------------------------------------------------------------
@@ -87,13 +89,13 @@ def test_what_is_not_there_or_not_executable_is_told(tmp_path: Path) -> None:
 )
 def test_the_version_is_what_it_says(tmp_path: Path, says: str, expected: str) -> None:
     program = made(tmp_path / "claude", SCRIPT.format(said=says))
-    assert PACKAGE.version(located(str(program))) == expected
+    assert PACKAGE.version(PACKAGE.find(str(program))) == expected
 
 
 def test_one_that_cannot_be_run_has_no_version(tmp_path: Path) -> None:
     broken = made(tmp_path / "claude", b"\x7fELF")
-    assert PACKAGE.version(located(str(broken))) == ""
-    assert PACKAGE.version(located("no-such-claude")) == ""
+    assert PACKAGE.version(PACKAGE.find(str(broken))) == ""
+    assert PACKAGE.version(PACKAGE.find("no-such-claude")) == ""
 
 
 def test_versions_between_those_that_were_tried_are_not_warned_about() -> None:
@@ -141,28 +143,23 @@ def test_a_config_directory_of_another_name_holds_its_state_inside(tmp_path: Pat
 def test_all_that_is_told_about_it(tmp_path: Path) -> None:
     program = made(tmp_path / "claude", SCRIPT.format(said="9.9.9 (Claude Code)"))
     ours = {"PATH": str(tmp_path), "ANTHROPIC_API_KEY": "canary"}
-    assert found("claude", ours) == Found(
-        path=str(program),
-        version="9.9.9",
-        login="ANTHROPIC_API_KEY is set",
-        problem="",
-        warning="claude 9.9.9 was not tried with this, 2.1.197 to 2.1.325 were; going on",
+    assert ClaudeAgent(model="opus", ours=ours).facts() == AgentFacts(
+        what=f"claude 9.9.9, model opus; ANTHROPIC_API_KEY is set ({program})",
+        warnings=("claude 9.9.9 was not tried with this, 2.1.197 to 2.1.325 were; going on",),
     )
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="there the keychain might have one")
 def test_that_nobody_is_logged_in_is_a_problem(tmp_path: Path) -> None:
     program = made(tmp_path / "claude", SCRIPT.format(said="2.1.197"))
-    assert found("claude", {"PATH": str(tmp_path), "HOME": str(tmp_path)}) == Found(
-        path=str(program),
-        version="2.1.197",
-        login="",
+    ours = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
+    assert ClaudeAgent(ours=ours).facts() == AgentFacts(
+        what=f"claude 2.1.197;  ({program})",
         problem="no login was found; start `claude` and use /login, or set ANTHROPIC_API_KEY",
-        warning="",
     )
 
 
 def test_one_that_is_not_there_has_nothing_to_tell() -> None:
-    nothing = found("claude", {"PATH": "/nowhere"})
-    assert (nothing.path, nothing.version, nothing.warning) == ("", "", "")
+    nothing = ClaudeAgent(ours={"PATH": "/nowhere"}).facts()
+    assert (nothing.what, nothing.warnings) == ("", ())
     assert nothing.problem.startswith("claude is not found, or not executable; ")

@@ -15,12 +15,12 @@ from tests.adapters.agents.claude_lines import (
     result,
 )
 
-from dwindle.adapters.agents.claude import ClaudeAgent
-from dwindle.adapters.containment import Bare
+from dwindle.adapters.agents.claude.agent import ClaudeAgent
+from dwindle.adapters.sandbox import ProcessGroup
 from dwindle.kernel.model import Role
 from dwindle.ports.agent import Agent
 from dwindle.ports.work import PLANNER, NoReport, Order, Purpose, Report, Trouble
-from dwindle.testing.agents import CONTRACTS, DONE, DONE_REPORT, ORDER, PLAN, Contract, Scene
+from dwindle.testing.agents import CONTRACTS, DONE, DONE_REPORT, ORDER, PLAN, AgentScene, Contract
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,7 @@ def stage(what: str, folder: Path) -> Agent:
 
 @pytest.mark.parametrize("contract", CONTRACTS, ids=str)
 def test_it_keeps_the_contract_of_every_agent(contract: Contract, tmp_path: Path) -> None:
-    scene = Scene(stage=stage, folder=tmp_path, containment=Bare())
+    scene = AgentScene(stage=stage, folder=tmp_path, containment=ProcessGroup())
 
     async def played() -> None:
         await contract.check(scene)
@@ -58,7 +58,7 @@ def played(folder: Path, program: str, order: Order = ORDER) -> tuple[Report, fl
     place = place_in(folder)
     ours = {"PATH": os.environ["PATH"], "HOME": str(folder)}
     session = ClaudeAgent(program=str(path), ours=ours).session(order, place)
-    ended = asyncio.run(Bare().run(session.command, session.watch))
+    ended = asyncio.run(ProcessGroup().run(session.command, session.watch))
     return session.conclude(ended).report, ended.seconds
 
 

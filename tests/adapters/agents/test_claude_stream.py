@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.adapters.agents.claude_lines import init, line, result, said, synthetic
 
-from dwindle.adapters.agents.claude_stream import LONGEST_LINE, ClaudeStream, Kind, Outcome, used
+from dwindle.adapters.agents.claude.stream import ClaudeStream, LineKind, Outcome, usage_of
+from dwindle.adapters.agents.json_lines import LONGEST_LINE
 from dwindle.kernel.events import NO_USAGE, Usage
 
 
@@ -47,7 +48,15 @@ def test_every_line_is_of_some_kind() -> None:
     stream = ClaudeStream()
     lines = (init(), said(), result(), line(type="system", subtype="status"), b"oops", b"[1]", b"")
     assert [stream.feed(one) for one in lines] == [
-        *(Kind.INIT, Kind.SAID, Kind.RESULT, Kind.OTHER, Kind.ODD, Kind.ODD, Kind.OTHER),
+        *(
+            LineKind.INIT,
+            LineKind.SAID,
+            LineKind.RESULT,
+            LineKind.OTHER,
+            LineKind.ODD,
+            LineKind.ODD,
+            LineKind.OTHER,
+        ),
     ]
     assert (stream.lines, stream.odd) == (6, 2)
 
@@ -74,15 +83,15 @@ def test_a_result_is_not_the_last_word_if_the_model_goes_on() -> None:
 )
 def test_a_line_that_is_no_object_is_counted_and_otherwise_ignored(odd: bytes) -> None:
     stream = ClaudeStream()
-    assert stream.feed(odd) is Kind.ODD
+    assert stream.feed(odd) is LineKind.ODD
     assert (stream.odd, stream.result, stream.init) == (1, None, None)
-    assert stream.feed(result()) is Kind.RESULT
+    assert stream.feed(result()) is LineKind.RESULT
 
 
 def test_fields_of_another_type_than_expected_cost_nothing_but_themselves() -> None:
     found = outcome(is_error="no", result=["a"], usage=3, modelUsage=[], total_cost_usd="free")
     assert (found.is_error, found.result) == ("no", ["a"])
-    assert used(found) == Usage(estimated=True)
+    assert usage_of(found) == Usage(estimated=True)
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
@@ -101,9 +110,9 @@ def test_no_line_is_too_odd(anything: bytes) -> None:
 )
 def test_no_field_is_too_odd(value: object, kind: str, name: str) -> None:
     stream = fed(json.dumps({"type": kind, "subtype": "init", name: value}).encode())
-    _ = stream.seen
+    _ = stream.usage_so_far
     if stream.result is not None:
-        spent = used(stream.result)
+        spent = usage_of(stream.result)
         assert spent.tokens >= 0
         assert spent.usd >= 0
 
@@ -115,7 +124,7 @@ def test_a_line_that_comes_in_pieces_says_nothing_and_neither_does_its_end() -> 
     stream = ClaudeStream()
     piece = b" " * (LONGEST_LINE - len(result())) + result()
     assert [stream.feed(one) for one in (piece, piece, result(), result(num_turns=2))] == [
-        *(Kind.ODD, Kind.ODD, Kind.ODD, Kind.RESULT),
+        *(LineKind.ODD, LineKind.ODD, LineKind.ODD, LineKind.RESULT),
     ]
     assert stream.result is not None
     assert stream.result.num_turns == 2
@@ -182,12 +191,12 @@ MODELS = {
 
 def test_the_sum_is_over_all_models_and_the_price_is_what_the_program_says() -> None:
     told = outcome(modelUsage=MODELS, total_cost_usd=0.25, usage={"input_tokens": 1})
-    assert used(told) == Usage(tokens=1260, usd=0.25, read=217, cached=1000, written=43)
+    assert usage_of(told) == Usage(tokens=1260, usd=0.25, read=217, cached=1000, written=43)
 
 
 def test_without_models_the_main_conversation_stands_in() -> None:
     told = outcome(usage={"input_tokens": 5, "output_tokens": 2}, total_cost_usd=0.5)
-    assert used(told) == Usage(tokens=7, usd=0.5, read=5, written=2)
+    assert usage_of(told) == Usage(tokens=7, usd=0.5, read=5, written=2)
 
 
 RECKONED = (200 * 5 + 1000 * 0.5 + 10 * 6.25 + 40 * 25 + 7 * 1 + 3 * 5) / 1_000_000
@@ -198,7 +207,7 @@ def test_a_price_that_is_none_is_reckoned_and_marked(cost: str) -> None:
     told = result(modelUsage=MODELS, total_cost_usd=77).replace(b": 77", f": {cost}".encode())
     stream = fed(told)
     assert stream.result is not None
-    found = used(stream.result)
+    found = usage_of(stream.result)
     assert found == Usage(
         tokens=1260, usd=found.usd, read=217, cached=1000, written=43, estimated=True
     )
@@ -208,13 +217,13 @@ def test_a_price_that_is_none_is_reckoned_and_marked(cost: str) -> None:
 @pytest.mark.parametrize("tokens", [-1, 1e300, "5", True, None, [1]])
 def test_a_count_that_is_none_is_nothing(tokens: object) -> None:
     told = outcome(modelUsage={"claude-opus-4-8": {"inputTokens": tokens, "outputTokens": 2}})
-    assert used(told) == Usage(tokens=2, written=2)
+    assert usage_of(told) == Usage(tokens=2, written=2)
 
 
 def test_without_a_result_what_was_seen_counts_each_message_once() -> None:
     text = "a" * 400
     stream = fed(said(text), said(text), said(message={"id": "msg_2", "model": "claude-opus-4-8"}))
-    seen = stream.seen
+    seen = stream.usage_so_far
     written = 2 * len(json.dumps([{"type": "text", "text": text}])) // 4
     assert seen == Usage(
         tokens=150 + written, usd=seen.usd, read=100, cached=50, written=written, estimated=True
@@ -229,8 +238,8 @@ def test_messages_that_are_long_over_are_still_counted() -> None:
     for number in range(500):
         message = {"id": str(number), "model": model, "usage": usage}
         stream.feed(line(type="assistant", message=message))
-    assert (stream.seen.read, stream.seen.tokens) == (5000, 5000)
+    assert (stream.usage_so_far.read, stream.usage_so_far.tokens) == (5000, 5000)
 
 
 def test_what_the_program_puts_into_the_models_mouth_costs_nothing() -> None:
-    assert fed(synthetic("server_error")).seen == NO_USAGE
+    assert fed(synthetic("server_error")).usage_so_far == NO_USAGE

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from tests.adapters.agents import fake_codex
 
-from dwindle.adapters.agents.codex import PATIENCE, READ_AGENTS_MD, TEMPORARY, CodexAgent
-from dwindle.adapters.agents.report_schema import report_schema, strict
-from dwindle.adapters.containment import Bare
+from dwindle.adapters.agents.codex.agent import PATIENCE, READ_AGENTS_MD, TEMPORARY, CodexAgent
+from dwindle.adapters.agents.reports.schema import report_schema, strict
+from dwindle.adapters.sandbox import ProcessGroup
 from dwindle.kernel.model import Role
 from dwindle.ports.agent import Agent
 from dwindle.ports.process import Command, Ended
 from dwindle.ports.work import NoReport, Order, Trouble
-from dwindle.testing.agents import CONTRACTS, ORDER, PLAN, Contract, Scene, set_up
+from dwindle.testing.agents import CONTRACTS, ORDER, PLAN, AgentScene, Contract, set_up
 
 ROLES: tuple[Order, ...] = (*(replace(ORDER, role=role) for role in Role), PLAN)
 
@@ -35,7 +35,7 @@ def stage(line: str, folder: Path) -> Agent:
 
 @pytest.mark.parametrize("contract", CONTRACTS, ids=str)
 def test_it_keeps_the_contract(contract: Contract, tmp_path: Path) -> None:
-    scene = Scene(stage=stage, folder=tmp_path, containment=Bare())
+    scene = AgentScene(stage=stage, folder=tmp_path, containment=ProcessGroup())
 
     async def played() -> None:
         await contract.check(scene)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.adapters.agents.codex_lines import BEGUN, completed, error, failed, item, ran, said
 
-from dwindle.adapters.agents.codex import CodexAgent
+from dwindle.adapters.agents.codex.agent import CodexAgent
 from dwindle.kernel.events import Usage
 from dwindle.ports.process import Captured, Ended
 from dwindle.ports.work import NoReport, Report, Result, Trouble, WorkerReport
@@ -187,7 +187,7 @@ NOT_DONE = "and without saying that it was done, so that nothing of it is believ
             GOOD,
             Ended(timed_out=True, seconds=60.2),
             NoReport(
-                trouble=Trouble.TIMED_OUT, reason="it was still at work after 60 s and was ended"
+                trouble=Trouble.TIMED_OUT, reason="it was still at work after 1 min and was ended"
             ),
             id="late",
         ),
@@ -196,8 +196,8 @@ NOT_DONE = "and without saying that it was done, so that nothing of it is believ
             Ended(timed_out=True, seconds=60.2),
             NoReport(
                 trouble=Trouble.TIMED_OUT,
-                reason="it was still at work after 60 s and was ended; the last thing it said was: "
-                "Something odd",
+                reason="it was still at work after 1 min and was ended; the last thing it said "
+                "was: Something odd",
             ),
             id="late, with a complaint",
         ),

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from dwindle.adapters.agents.codex import CodexAgent
-from dwindle.adapters.agents.codex_home import Home, home
-from dwindle.adapters.agents.codex_program import (
+from dwindle.adapters.agents.codex.agent import CodexAgent
+from dwindle.adapters.agents.codex.home import Home, home
+from dwindle.adapters.agents.codex.program import (
     PACKAGE,
-    found,
-    located,
     sandbox_problem,
     warning_about,
 )
-from dwindle.adapters.agents.installed import Found, Program
+from dwindle.adapters.agents.npm_program import Program
+from dwindle.ports.backend import AgentFacts
+from dwindle.text.redact import redact
 
 pytestmark = pytest.mark.slow
 
@@ -50,37 +50,31 @@ def test_behind_the_wrapper_of_npm_is_the_program_itself(nested: bool, tmp_path:
     link.parent.mkdir()
     link.symlink_to(wrapper)
     wanted = Program(argv=(str(native),), needs=(bundle,), is_native=True)
-    assert located("codex", {"PATH": str(link.parent)}) == wanted
+    assert PACKAGE.find("codex", {"PATH": str(link.parent)}) == wanted
 
 
 def test_a_program_of_its_own_is_taken_as_it_is(tmp_path: Path) -> None:
     native = program(tmp_path / "codex", b"\x7fELF...")
     wanted = Program(argv=(str(native),), needs=(native,), is_native=True)
-    assert located(str(native), {}) == wanted
+    assert PACKAGE.find(str(native), {}) == wanted
 
 
 def test_a_script_with_nothing_behind_it_is_started_and_warned_about(tmp_path: Path) -> None:
     scope = tmp_path / "@openai"
     wrapper = saying(scope / "codex" / "bin" / "codex.js", "echo codex-cli 0.166.3")
-    there = located(str(wrapper), {})
+    there = PACKAGE.find(str(wrapper), {})
     assert there == Program(argv=(str(wrapper),), needs=(scope,))
-    assert found(str(wrapper), {"CODEX_API_KEY": "sk-canary"}) == Found(
-        path=str(wrapper),
-        version="0.166.3",
-        login="CODEX_API_KEY is set",
-        problem="",
-        warning=f"{wrapper} is a script; the program behind it was not found",
+    agent = CodexAgent(program=str(wrapper), ours={"CODEX_API_KEY": "sk-canary"}, model="gpt-5.5")
+    assert agent.facts() == AgentFacts(
+        what=f"codex 0.166.3, model gpt-5.5; CODEX_API_KEY is set ({wrapper})",
+        warnings=(f"{wrapper} is a script; the program behind it was not found",),
     )
 
 
 def test_what_is_not_there_is_told(tmp_path: Path) -> None:
-    assert found("codex", {"PATH": str(tmp_path)}) == Found(
-        path="",
-        version="",
-        login="",
+    assert CodexAgent(ours={"PATH": str(tmp_path)}).facts() == AgentFacts(
         problem="codex is not found, or not executable; install Codex, or name the path of the "
         "program in the settings",
-        warning="",
     )
 
 
@@ -100,14 +94,14 @@ def test_an_unknown_version_is_a_warning(said: str, warning: str) -> None:
 
 @pytest.mark.parametrize("line", ["exit 3", "echo hello", "kill -9 $$"])
 def test_a_program_that_does_not_say_its_version_has_none(line: str, tmp_path: Path) -> None:
-    assert PACKAGE.version(located(str(saying(tmp_path / "codex", line)), {})) == ""
+    assert PACKAGE.version(PACKAGE.find(str(saying(tmp_path / "codex", line)), {})) == ""
 
 
 def test_its_own_sandbox_is_tried_before_it_is_relied_on(tmp_path: Path) -> None:
     works = saying(tmp_path / "works", 'test "$1" = sandbox && test -d "$CODEX_HOME"')
     fails = saying(tmp_path / "fails", "echo oh >&2; echo bwrap: no uid map >&2; exit 1")
     silent = saying(tmp_path / "silent", "exit 7")
-    said = [sandbox_problem(located(str(one), {})) for one in (works, fails, silent)]
+    said = [sandbox_problem(PACKAGE.find(str(one), {})) for one in (works, fails, silent)]
     sentence = "codex's own sandbox cannot start here ({}); install bubblewrap, and ours is used"
     assert said == [
         "",
@@ -220,17 +214,17 @@ def test_the_keys_of_a_named_service_are_passed_on_and_kept_from_commands(tmp_pa
     ours = {"CODEX_HOME": str(tmp_path), "MY_KEY": "sk-canary", "MY_TEAM": "team-canary"}
     agent = CodexAgent(program="codex", ours=ours)
     assert agent.secret == ("CODEX_API_KEY", "OPENAI_API_KEY", "MY_KEY", "MY_TEAM")
-    assert agent.secrets().out_of("sk-canary of team-canary") == "[MY_KEY] of [MY_TEAM]"
+    assert redact("sk-canary of team-canary", agent.secrets()) == "[MY_KEY] of [MY_TEAM]"
 
 
 def test_a_stored_login_is_blotted_out_even_if_it_was_renewed(tmp_path: Path) -> None:
     agent = CodexAgent(program="codex", ours={"CODEX_HOME": str(tmp_path)})
-    assert agent.secrets().out_of("canary-1") == "canary-1"
+    assert redact("canary-1", agent.secrets()) == "canary-1"
     for number in ("1", "2"):
         tokens = {"access_token": f"canary-{number}", "account_id": "me-myself", "id_token": 5}
         stored = {"tokens": tokens, "OPENAI_API_KEY": "sk-canary"}
         (tmp_path / "auth.json").write_text(json.dumps(stored), "utf-8")
-        assert agent.secrets().out_of(f"canary-{number} sk-canary me-myself") == (
+        assert redact(f"canary-{number} sk-canary me-myself", agent.secrets()) == (
             "[access_token of auth.json] [key of auth.json] me-myself"
         )
 
@@ -252,9 +246,9 @@ def test_what_the_person_obeys_later_is_guarded(tmp_path: Path) -> None:
 def test_a_model_of_the_config_is_asked_for_unless_another_is(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text('model = "gpt-9"\n')
     ours = {"CODEX_HOME": str(tmp_path)}
-    assert CodexAgent(program="codex", ours=ours).asked_for == "gpt-9"
-    assert CodexAgent(program="codex", ours=ours, model="gpt-5.5").asked_for == "gpt-5.5"
-    assert CodexAgent(program="codex", ours={}).asked_for == ""
+    assert CodexAgent(program="codex", ours=ours).model_name == "gpt-9"
+    assert CodexAgent(program="codex", ours=ours, model="gpt-5.5").model_name == "gpt-5.5"
+    assert CodexAgent(program="codex", ours={}).model_name == ""
 
 
 def test_costs_are_counted_only_for_a_model_that_is_named_and_known() -> None:

@@ -5,8 +5,9 @@ import tracemalloc
 import pytest
 from tests.adapters.agents.codex_lines import BEGUN, completed, error, failed, item, line, ran, said
 
-from dwindle.adapters.agents.codex_prices import PRICES, estimate
-from dwindle.adapters.agents.codex_stream import LONGEST_LINE, CodexStream, Turn
+from dwindle.adapters.agents.codex.stream import CodexStream, Turn
+from dwindle.adapters.agents.json_lines import LONGEST_LINE
+from dwindle.adapters.agents.prices import OPENAI, openai_price
 from dwindle.kernel.events import NO_USAGE, Usage
 
 
@@ -73,7 +74,7 @@ def test_what_came_from_the_cache_is_within_the_input() -> None:
             reasoning_output_tokens=20,
         ),
     )
-    assert stream.used("gpt-6-sol") == Usage(
+    assert stream.usage("gpt-6-sol") == Usage(
         tokens=1050,
         usd=(300 * 2 + 600 * 0.2 + 100 * 2.5 + 50 * 10) / 1_000_000,
         read=400,
@@ -81,12 +82,12 @@ def test_what_came_from_the_cache_is_within_the_input() -> None:
         written=50,
         estimated=True,
     )
-    assert stream.used("") == Usage(tokens=1050, read=400, cached=600, written=50)
+    assert stream.usage("") == Usage(tokens=1050, read=400, cached=600, written=50)
 
 
 def test_turns_tell_the_sum_of_all() -> None:
     stream = fed(completed(input_tokens=1), completed(input_tokens=3, output_tokens=1))
-    assert stream.used("") == Usage(tokens=4, read=3, written=1)
+    assert stream.usage("") == Usage(tokens=4, read=3, written=1)
 
 
 @pytest.mark.parametrize(
@@ -103,18 +104,18 @@ def test_turns_tell_the_sum_of_all() -> None:
 def test_a_count_that_cannot_be_is_none_and_costs_nothing_else(usage: bytes) -> None:
     stream = fed(*BEGUN, said("done"), b'{"type":"turn.completed","usage":' + usage + b"}")
     assert (stream.turn, stream.answer, stream.odd) == (Turn.COMPLETED, "done", 0)
-    assert stream.used("gpt-5.5") == NO_USAGE
+    assert stream.usage("gpt-5.5") == NO_USAGE
 
 
 def test_more_from_the_cache_than_was_read_is_all_of_it() -> None:
     stream = fed(completed(input_tokens=10, cached_input_tokens=50, cache_write_input_tokens=9))
-    assert stream.used("") == Usage(tokens=10, cached=10)
+    assert stream.usage("") == Usage(tokens=10, cached=10)
 
 
 def test_a_dated_model_costs_what_its_family_does_and_an_unknown_one_nobody_knows() -> None:
-    assert estimate("gpt-5.5-2026-04-23", read=1_000_000) == PRICES["gpt-5.5"].read
-    assert estimate("gpt-5.5-codex", read=1_000_000) is None
-    assert all(p.cached < p.read <= p.stored and p.read < p.written for p in PRICES.values())
+    assert openai_price("gpt-5.5-2026-04-23") == OPENAI["gpt-5.5"]
+    assert openai_price("gpt-5.5-codex") is None
+    assert all(p.cached < p.read <= p.stored and p.read < p.written for p in OPENAI.values())
 
 
 # --- strangers -----------------------------------------------------------------------------------
@@ -160,7 +161,7 @@ def test_the_pieces_of_a_line_that_is_too_long_say_nothing() -> None:
     piece = b'{"type":"turn.completed"}'.ljust(LONGEST_LINE)
     stream = fed(*BEGUN, said("done"), piece, completed(), completed(input_tokens=1))
     assert (stream.odd, stream.turn) == (2, Turn.COMPLETED)
-    assert stream.used("").tokens == 1
+    assert stream.usage("").tokens == 1
 
 
 def test_memory_does_not_grow_with_the_transcript() -> None:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from dwindle.adapters.agents.codex_trouble import SAYS, sentence, trouble_of, wait_after
+from dwindle.adapters.agents.codex.trouble import SAYS, sentence, trouble_of, wait_after
 from dwindle.ports.work import ENDS_THE_RUN, PASSES, Trouble
 
 

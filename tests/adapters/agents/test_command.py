@@ -53,8 +53,7 @@ def test_files_that_the_command_names_are_seen_by_it(tmp_path: Path) -> None:
     program = tmp_path / "agent.sh"
     program.write_text("exit 0", "utf-8")
     argv = (str(program), "/no/such/file", str(tmp_path), "relative", str(program))
-    agent = CommandAgent(argv=argv, readable=(tmp_path / "tools",))
-    assert agent.launch(ORDER, place).readable == (program, tmp_path / "tools")
+    assert CommandAgent(argv=argv).launch(ORDER, place).readable == (program,)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +70,7 @@ def test_files_that_the_command_names_are_seen_by_it(tmp_path: Path) -> None:
         (Ended(signal=11), Trouble.FAILED, "it was ended by SIGSEGV"),
         (Ended(signal=200), Trouble.FAILED, "it was ended by signal 200"),
         (Ended(signal=9, timed_out=True, seconds=60.02), Trouble.TIMED_OUT,
-         "it was still at work after 60 s and was ended"),
+         "it was still at work after 1 min and was ended"),
         (Ended(error="agent: not found"), Trouble.UNAVAILABLE, "agent: not found"),
         (Ended(signal=9, error="it asked for a key"), Trouble.FAILED, "it asked for a key"),
     ],

@@ -24,7 +24,7 @@ from dwindle.ports.work import (
     WorkerReport,
     WorkOrder,
 )
-from dwindle.testing.agents import CONTRACTS, PLAN, Answering, Contract, Scene, Stage
+from dwindle.testing.agents import CONTRACTS, PLAN, AgentScene, Answering, Contract, Stage
 from dwindle.testing.bare_process import BareProcess
 
 
@@ -41,7 +41,7 @@ def scripted_stage(line: str, folder: Path) -> Agent:
 
 
 def play(contract: Contract, stage: Stage, folder: Path) -> None:
-    scene = Scene(stage=stage, folder=folder, containment=BareProcess())
+    scene = AgentScene(stage=stage, folder=folder, containment=BareProcess())
 
     async def played() -> None:
         await contract.check(scene)
@@ -164,7 +164,9 @@ def test_the_double_answers_and_remembers(tmp_path: Path) -> None:
         return WorkerReport(success=True, summary=f"did {order.atom}")
 
     agent = Answering(answer)
-    scene = Scene(stage=lambda _line, _folder: agent, folder=tmp_path, containment=BareProcess())
+    scene = AgentScene(
+        stage=lambda _line, _folder: agent, folder=tmp_path, containment=BareProcess()
+    )
     report = asyncio.run(scene.report("ignored"))
     assert report == WorkerReport(success=True, summary="did A1")
     assert [order.atom for order in agent.orders] == ["A1"]
@@ -176,7 +178,7 @@ def test_the_double_plans_if_it_is_told_how(tmp_path: Path) -> None:
     unable = Answering(lambda _: asked)
     found = []
     for name, agent in (("able", able), ("unable", unable)):
-        scene = Scene(
+        scene = AgentScene(
             stage=lambda _line, _folder, agent=agent: agent,  # type: ignore[misc]
             folder=tmp_path / name,
             containment=BareProcess(),

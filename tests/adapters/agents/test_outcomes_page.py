@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dwindle.ports.work import ENDS_THE_RUN, PASSES, Trouble
-from dwindle.runner.patience import WAITS
+from dwindle.runner.session import WAITS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "agents.md").read_text("utf-8")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.adapters.agents.reports import refusal
 
-from dwindle.adapters.agents.report import Decoded, decode
+from dwindle.adapters.agents.reports.report import DecodedReport, decode
 from dwindle.kernel.events import (
     AddAtom,
     ChangeObjective,
@@ -48,7 +48,7 @@ OBJECTIVE = {
 }
 
 
-def read(order: PlanningOrder, found: Any) -> Decoded:
+def read(order: PlanningOrder, found: Any) -> DecodedReport:
     return decode(order, json.dumps(found).encode())
 
 
@@ -62,7 +62,7 @@ def faults(order: PlanningOrder, found: Any) -> list[str]:
 @pytest.mark.parametrize("order", [ALIGN, REDIRECT])
 def test_a_planner_may_ask(order: PlanningOrder) -> None:
     said = {"questions": ["Which?", "Why?"], "note": "I looked.", "usage": {"tokens": 7}}
-    assert read(order, said) == Decoded(
+    assert read(order, said) == DecodedReport(
         report=PlannerQuestions(questions=("Which?", "Why?"), note="I looked."),
         usage=Usage(tokens=7),
     )
@@ -343,7 +343,8 @@ KINDS = "objective, add_atom, remove_atom, select, set_limit, bind"
             [
                 (
                     "edits[0] changes nothing of goal, background_intent, deliverables, "
-                    "definition_of_done, base_case, protected_paths, reopen"
+                    "definition_of_done, base_case, protected_paths, "
+                    "work_paths, reopen"
                 )
             ],
         ),

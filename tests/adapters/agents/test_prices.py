@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dwindle.adapters.agents.prices import PRICES, Price, estimate, price_of
+from dwindle.adapters.agents.prices import CLAUDE, Price, claude_price
 
 MILLION = 1_000_000
 
@@ -21,28 +21,28 @@ MILLION = 1_000_000
     ],
 )
 def test_a_model_is_known_by_the_beginning_of_its_name(model: str, price: Price) -> None:
-    assert price_of(model) == price
+    assert claude_price(model) == price
 
 
 def test_a_model_that_nobody_knows_costs_as_much_as_the_dearest() -> None:
-    assert price_of("x-9") == max(PRICES.values(), key=lambda price: price.read)
-    assert price_of("") == price_of("x-9")
+    assert claude_price("x-9") == max(CLAUDE.values(), key=lambda price: price.read)
+    assert claude_price("") == claude_price("x-9")
 
 
 def test_each_kind_of_token_has_its_price() -> None:
     model = "claude-opus-4-8"
     assert (
-        estimate(model, read=MILLION),
-        estimate(model, cached=MILLION),
-        estimate(model, stored=MILLION),
-        estimate(model, written=MILLION),
-        estimate(model),
+        claude_price(model).cost(read=MILLION),
+        claude_price(model).cost(cached=MILLION),
+        claude_price(model).cost(stored=MILLION),
+        claude_price(model).cost(written=MILLION),
+        claude_price(model).cost(),
     ) == (5, 0.5, 6.25, 25, 0)
-    assert estimate(model, read=100, written=20) == pytest.approx(0.001)
+    assert claude_price(model).cost(read=100, written=20) == pytest.approx(0.001)
 
 
 def test_no_price_is_nothing() -> None:
-    for price in PRICES.values():
+    for price in CLAUDE.values():
         assert min(price.read, price.cached, price.stored, price.written) > 0
         assert price.cached < price.read < price.stored < price.written
 
@@ -58,5 +58,4 @@ def test_the_manual_has_the_same_prices() -> None:
         read, cached, stored, written = map(float, numbers)
         price = Price(read=read, cached=cached, stored=stored, written=written)
         found |= dict.fromkeys(re.findall(r"`(.*?)`", names), price)
-    ours = {name: price for name, price in PRICES.items() if name.startswith("claude-")}
-    assert found == ours
+    assert found == CLAUDE

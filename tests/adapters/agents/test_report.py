@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.adapters.agents.reports import DONE, JUDGE, LOOK, RUBRIC, WORK, read, refusal
 
-from dwindle.adapters.agents.report import decode
+from dwindle.adapters.agents.reports.report import decode
 from dwindle.kernel.events import NewAtom, Usage
 from dwindle.kernel.model import Check, CheckType, Criterion, Role
 from dwindle.ports.work import (

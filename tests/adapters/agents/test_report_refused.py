@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from tests.adapters.agents.reports import DONE, JUDGE, LOOK, RUBRIC, WORK, fault, read
 
+from dwindle.adapters.agents.reports.report import decode
 from dwindle.kernel.model import Check, CheckType
-from dwindle.ports.work import Score, VerifierReport
+from dwindle.ports.work import Score, VerifierReport, WorkerReport
 
 DEEP = b'{"success": true, "summary": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 MANY = [{"description": "d"}] * 10_000
@@ -43,8 +44,8 @@ MANY = [{"description": "d"}] * 10_000
         ({**DONE, "artifacts": [1]}, "artifacts[0] is a number, not a text"),
         ({**DONE, "artifacts": ["a"] * 1001}, "artifacts has 1001 entries, at most 1000 are taken"),
         (
-            {**DONE, "artifacts": ["/etc/passwd", "a/../../b", "", ".", "a\nb", "~/x", "x" * 5000]},
-            ("artifacts has '/etc/passwd', which is not relative to the workspace; "
+            {**DONE, "artifacts": ["/a/../b", "a/../../b", "", ".", "a\nb", "~/x", "x" * 5000]},
+            ("artifacts has '/a/../b', which leads out of the workspace; "
             "artifacts has 'a/../../b', which leads out of the workspace; "
             "artifacts has '', which names no file; "
             "artifacts has '.', which names no file; "
@@ -227,5 +228,11 @@ def test_scores_must_fit_the_rubric() -> None:
 
 
 def test_a_flood_of_faults_is_told_shortly() -> None:
-    said = fault(WORK, {f"k{n}": n for n in range(1000)})
-    assert said.endswith("; k19 is not a key of it; and 981 more")
+    said = fault(WORK, {f"success{n}": n for n in range(1000)})
+    assert said.endswith("; success19 is not a key of it (did you mean success?); and 981 more")
+
+
+def test_a_key_that_means_nothing_is_ignored_and_named() -> None:
+    found = decode(WORK, json.dumps({"success": True, "summary": "s", "mood": "good"}).encode())
+    assert isinstance(found.report, WorkerReport)
+    assert (found.report.success, found.report.ignored) == (True, ("'mood'",))

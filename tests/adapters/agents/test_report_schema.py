@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from tests.adapters.agents.reports import JUDGE, LOOK, RUBRIC, WORK
 
-from dwindle.adapters.agents import edits, planner, proposals, report
-from dwindle.adapters.agents.report import decode
-from dwindle.adapters.agents.report_schema import CHECK, EDITS, Schema, report_schema, strict
-from dwindle.adapters.formats.graph_wire import Constraints
+from dwindle.adapters.agents.reports import edits, planner, proposals, report
+from dwindle.adapters.agents.reports.report import decode
+from dwindle.adapters.agents.reports.schema import CHECK, EDITS, Schema, report_schema, strict
+from dwindle.adapters.formats.graph.wire import Constraints
 from dwindle.ports.work import NoReport, Occasion, Order, PlanningOrder, Purpose
 
 ALIGN = PlanningOrder(purpose=Occasion.ALIGN, words="x")
@@ -226,7 +226,7 @@ def test_what_was_optional_may_be_null_there() -> None:
             "passed": {"type": "boolean"},
             "evidence": {
                 "type": "string",
-                "description": "files, lines, output that somebody else can look up",
+                "description": "files, lines, output that a reader can look up",
             },
             "failures": {
                 "type": "array",

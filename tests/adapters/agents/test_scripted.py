@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dwindle.adapters.agents.report import decode
+from dwindle.adapters.agents.reports.report import decode
 from dwindle.adapters.agents.scripted import scripted_agent
 from dwindle.kernel.events import NewAtom
 from dwindle.kernel.model import ROOT, AtomId, Role
@@ -33,8 +33,8 @@ from dwindle.ports.work import (
     WorkerReport,
     WorkOrder,
 )
-from dwindle.runner.orders import order_json
-from dwindle.runner.planning_orders import planning_order_json
+from dwindle.runner.orders.planning import planning_order_json
+from dwindle.runner.orders.work import order_json
 from dwindle.scripted.script import ScriptRefused, load
 from dwindle.testing.agents import ORDER, PLAN, set_up
 from dwindle.testing.bare_process import BareProcess
@@ -256,7 +256,7 @@ def test_a_bad_script_is_told_all_that_is_wrong(tmp_path: Path) -> None:
         ("s.json", b'{"me": {}}',
          "s.json: me: 'me' is no role (use worker, probe, verifier, planner)"),
         ("s.json", b'{"planner": {"A1": [{}], "align": [{}], "*": [{}]}}',
-         "s.json: planner.A1: nobody plans for 'A1' (use align, redirect)"),
+         "s.json: planner.A1: there is no planning for 'A1' (use align, redirect)"),
     ],
 )  # fmt: skip
 def test_a_script_that_is_none(tmp_path: Path, name: str, data: bytes, says: str) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from dwindle.adapters.agents.scripted import scripted_agent
-from dwindle.adapters.formats.tree_file import decode
+from dwindle.adapters.formats.tree.file import decode
 from dwindle.kernel.model import AtomId
 from dwindle.ports.work import NoReport, Report, Trouble
-from dwindle.runner.orders import order_json
+from dwindle.runner.orders.work import order_json
 from dwindle.scripted.script import ScriptRefused, load
 from dwindle.testing.agents import ORDER, set_up
 from dwindle.testing.bare_process import BareProcess

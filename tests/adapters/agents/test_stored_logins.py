@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from dwindle.adapters.agents.stored_logins import stored_logins
+from dwindle.adapters.agents.claude import program as claude_program
+from dwindle.adapters.agents.codex import home as codex_home
+
+
+def stored_logins(ours: dict[str, str]) -> list[tuple[str, str]]:
+    return [*claude_program.stored_logins(ours), *codex_home.stored_logins(ours)]
 
 
 def put(path: Path, content: object) -> None:
@@ -20,7 +25,7 @@ def test_they_are_found_where_the_programs_keep_them(tmp_path: Path) -> None:
     put(tmp_path / ".claude/.credentials.json", {"claudeAiOauth": tokens})
     put(tmp_path / ".claude.json", {"primaryApiKey": "sk-1", "projects": {"a": {}}})
     put(tmp_path / ".codex/auth.json", {"OPENAI_API_KEY": "sk-2", "tokens": {"id_token": "it-2"}})
-    assert list(stored_logins({"HOME": str(tmp_path)})) == [
+    assert stored_logins({"HOME": str(tmp_path)}) == [
         ("accessToken of .credentials.json", "at-1"),
         ("refreshToken of .credentials.json", "rt-1"),
         ("primaryApiKey of .claude.json", "sk-1"),
@@ -39,8 +44,8 @@ def test_folders_may_have_other_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["", "[]", '{"accessToken": 3}', '{"accessToken"', "null"])
 def test_rubbish_holds_none(tmp_path: Path, content: str) -> None:
     put(tmp_path / ".claude/.credentials.json", content)
-    assert list(stored_logins({"HOME": str(tmp_path)})) == []
+    assert stored_logins({"HOME": str(tmp_path)}) == []
 
 
 def test_without_a_home_there_is_none() -> None:
-    assert list(stored_logins({})) == []
+    assert stored_logins({}) == []

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dwindle.adapters.agents.strict_json import last_object
+from dwindle.adapters.agents.reports.strict_json import last_object
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from tests.adapters.checks.plain_containment import PlainContainment
 
-from dwindle.adapters.checks.mechanical import CheckSettings, MechanicalChecks
-from dwindle.adapters.checks.output import digest_of
+from dwindle.adapters.checks.mechanical import CheckSettings, MechanicalChecks, digest_of
 from dwindle.kernel.base_case import Verdict
 from dwindle.kernel.model import Check, CheckType, Criterion
 from dwindle.ports.checks import CheckResult
@@ -212,16 +211,24 @@ def test_a_check_is_run_by_sh_in_a_tree_that_it_may_write(tmp_path: Path) -> Non
 
     asyncio.run(MechanicalChecks(containment, settings).run(yes("pwd > here"), tmp_path))
 
+    (command,) = containment.commands
+    compiled = command.environment["PYTHONPYCACHEPREFIX"]
+    assert not Path(compiled).exists()
     assert containment.commands == [
         Command(
             argv=("sh", "-c", "exec 2>&1\npwd > here"),
             cwd=tmp_path,
-            environment={"PYTHONDONTWRITEBYTECODE": "1", "CI": "1"},
+            environment={
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "PYTHONPYCACHEPREFIX": compiled,
+                "CI": "1",
+            },
             timeout_seconds=600.0,
             output_bytes=99,
             writable=(tmp_path,),
             hidden=(Path("/home"),),
             network=False,
+            traces=False,
         )
     ]
     assert Path((tmp_path / "here").read_text().strip()) == tmp_path.resolve()

@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 from tests.adapters.checks.plain_containment import PlainContainment
 
-from dwindle.adapters.checks.known_tool import GATE, known_tool
+from dwindle.adapters.checks.counting import GATE
 from dwindle.adapters.checks.mechanical import CheckSettings, MechanicalChecks
-from dwindle.adapters.checks.pytest_run import addopts
-from dwindle.adapters.checks.tally import ReportUnreadable, Tally, suite_tally
 from dwindle.kernel.base_case import Verdict
 from dwindle.kernel.model import Check, CheckType
 from dwindle.ports.checks import CheckResult
@@ -22,107 +20,6 @@ pytestmark = pytest.mark.slow
 
 PASSED, FAILED, COULD_NOT_RUN, NOT_JUDGED = Verdict
 PATH = f"{Path(sys.executable).parent}:{os.defpath}"
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "pytest",
-        "pytest -q tests/test_a.py::test_x -k 'a and not b'",
-        "py.test",
-        "pytest-3",
-        ".venv/bin/pytest",
-        "python -m pytest",
-        "python3.11 -W error -X dev -I -m pytest -q",
-        "../.venv/bin/python -m pytest",
-        "CI=1 A='b c' pytest",
-        "env CI=1 pytest",
-        "uv run pytest",
-        "uv run --frozen -- pytest -q",
-        "poetry run python -m pytest",
-        "coverage run -m pytest",
-        "coverage run --branch -m pytest",
-        "python -m coverage run --branch -m pytest",
-        "exec pytest",
-        "cd sub && pytest",
-        "pytest 2>&1",
-        "pytest > /dev/null",
-    ],
-)
-def test_pytest_is_recognised(line: str) -> None:
-    tool = known_tool(line)
-    assert tool is not None
-    assert tool.name == "pytest"
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "",
-        "echo pytest",
-        "make test",
-        "pytest | tail",
-        "pytest || true",
-        "pytest; true",
-        "pytest & wait",
-        "pytest\ntrue",
-        "(pytest)",
-        "! pytest",
-        "echo $(pytest)",
-        "echo `pytest`",
-        "sh -c 'pytest || true'",
-        "pytest a && pytest b",
-        "pip install pytest && make",
-        "python pytest.py",
-        "python run.py -m pytest",
-        "python -m",
-        "pytest 'unclosed",
-        "env -i pytest",
-        "uv run --with x pytest",
-        "PYTEST_ADDOPTS=-x pytest",
-        "pytest --junitxml=mine.xml",
-        "pytest --junit-xml mine.xml",
-    ],
-)
-def test_what_is_not_simply_pytest_is_left_alone(line: str) -> None:
-    assert known_tool(line) is None
-
-
-def test_the_request_for_a_report_survives_spaces() -> None:
-    assert addopts("-x", Path("/a b/r.xml")) == "-x '--junitxml=/a b/r.xml'"
-    assert addopts("", Path("/r.xml")) == "--junitxml=/r.xml"
-
-
-# --- reports -------------------------------------------------------------------------------------
-
-
-def test_suites_are_summed_up(tmp_path: Path) -> None:
-    report = tmp_path / "r.xml"
-    report.write_text(
-        '<testsuites><testsuite tests="5" skipped="1" failures="1" errors="1"/>'
-        '<testsuite tests="2"/></testsuites>',
-        encoding="utf-8",
-    )
-
-    assert suite_tally(report) == Tally(tests=7, skipped=1, failed=2)
-    assert suite_tally(tmp_path / "missing.xml") is None
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        "<testsuites>",
-        '<testsuite tests="many"/>',
-        '<!DOCTYPE r [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><testsuite tests="1" name="&b;"/>',
-    ],
-)
-def test_a_report_that_is_none_is_refused(content: str, tmp_path: Path) -> None:
-    report = tmp_path / "r.xml"
-    report.write_text(content, encoding="utf-8")
-
-    with pytest.raises(ReportUnreadable):
-        suite_tally(report)
 
 
 # --- real runs -----------------------------------------------------------------------------------

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dwindle.adapters.formats.config_file import MAX_BYTES, ReadSettings, read_settings
-from dwindle.adapters.formats.config_kinds import Backend
-from dwindle.adapters.formats.config_settings import (
+from dwindle.adapters.formats.config.file import MAX_BYTES, ReadSettings, read_settings
+from dwindle.adapters.formats.config.kinds import BuiltinAgent, agent_named
+from dwindle.adapters.formats.config.settings import (
     AgentSettings,
     AgentsSettings,
     GuardSettings,
@@ -19,8 +19,8 @@ from dwindle.adapters.formats.config_settings import (
     Settings,
     WorkspaceSettings,
 )
-from dwindle.kernel.problem import Problem
-from dwindle.wiring import SETTINGS_FILE, settings_for
+from dwindle.app.settings import SETTINGS_FILE, settings_for
+from dwindle.kernel.model import Problem
 
 EVERYTHING = b"""\
 [agents]
@@ -73,7 +73,7 @@ timeout_seconds = 3
 """
 
 MY_AGENT = AgentSettings(
-    backend=Backend.COMMAND, command=("my-agent", "", "--quiet"), timeout_seconds=60
+    backend=BuiltinAgent.COMMAND, command=("my-agent", "", "--quiet"), timeout_seconds=60
 )
 
 
@@ -83,9 +83,11 @@ def test_everything_that_can_be_set() -> None:
             agents=AgentsSettings(
                 worker=replace(MY_AGENT, model="large"),
                 probe=AgentSettings(
-                    backend=Backend.SCRIPTED, script="probe.yaml", timeout_seconds=60
+                    backend=BuiltinAgent.SCRIPTED, script="probe.yaml", timeout_seconds=60
                 ),
-                verifier=AgentSettings(backend=Backend.CLAUDE, model="opus", timeout_seconds=90),
+                verifier=AgentSettings(
+                    backend=BuiltinAgent.CLAUDE, model="opus", timeout_seconds=90
+                ),
                 planner=MY_AGENT,
             ),
             guard=GuardSettings(command=("sh", "-c", "make ci")),
@@ -142,7 +144,7 @@ def test_the_command_line_stands_above_the_file() -> None:
 
 def test_another_backend_starts_afresh_and_keeps_the_timeout() -> None:
     assert worker(EVERYTHING, agents__backend="codex") == AgentSettings(
-        backend=Backend.CODEX, timeout_seconds=60
+        backend=BuiltinAgent.CODEX, timeout_seconds=60
     )
 
 
@@ -164,16 +166,43 @@ def test_the_same_backend_keeps_what_is_below() -> None:
 
 def test_the_backend_follows_from_what_is_there() -> None:
     assert worker(b'agents.command = "x"') == AgentSettings(
-        backend=Backend.COMMAND, command=("sh", "-c", "x")
+        backend=BuiltinAgent.COMMAND, command=("sh", "-c", "x")
     )
     assert worker(b'[agents.worker]\nscript = "s"') == AgentSettings(
-        backend=Backend.SCRIPTED, script="s"
+        backend=BuiltinAgent.SCRIPTED, script="s"
     )
+
+
+def test_several_agents_begin_with_the_first() -> None:
+    several = ("claude:sonnet", "codex", "command:my-agent --fast", "scripted:s.yaml")
+    line = f"agents.worker.escalate = [{', '.join(map(repr, several))}]"
+    assert worker(line.encode()) == AgentSettings(
+        backend=BuiltinAgent.CLAUDE, model="sonnet", escalate=several
+    )
+    assert worker(b'agents.worker.escalate = ["acme"]') == AgentSettings(
+        backend="acme", escalate=("acme",)
+    )
+    # Who names another agent on the command line means that one alone.
+    assert worker(line.encode(), agents__backend="codex") == AgentSettings(
+        backend=BuiltinAgent.CODEX
+    )
+
+
+def test_what_each_of_several_agents_stands_for() -> None:
+    assert [
+        agent_named(words) for words in ("codex", "claude: opus ", "acme:m", "command:a b")
+    ] == [
+        {"backend": BuiltinAgent.CODEX, "model": None},
+        {"backend": BuiltinAgent.CLAUDE, "model": "opus"},
+        {"backend": "acme", "model": "m"},
+        {"backend": BuiltinAgent.COMMAND, "command": ("sh", "-c", "a b")},
+    ]
+    assert agent_named("scripted:s.yaml") == {"backend": BuiltinAgent.SCRIPTED, "script": "s.yaml"}
 
 
 def test_a_program_may_be_named_for_a_known_agent() -> None:
     assert worker(b'[agents]\nbackend = "claude"\ncommand = ["claude-next"]') == AgentSettings(
-        backend=Backend.CLAUDE, command=("claude-next",)
+        backend=BuiltinAgent.CLAUDE, command=("claude-next",)
     )
 
 
@@ -229,7 +258,7 @@ writable = "x"
             2,
             "speed",
             "unknown table 'speed'",
-            "known: agents, guard, workspace, limits, sandbox, notify",
+            "known: agents, guard, workspace, git, limits, sandbox, notify",
         ),
         (
             4,
@@ -307,6 +336,11 @@ writable = "x"
         ("agents.model = 2026-01-01", "model must be text, not 2026-01-01"),
         ("agents.model = {a = 1}", "model must be text, not a table"),
         ("agents.model = [1]", "model must be text, not a list"),
+        ('agents.escalate = "claude"', "escalate must be a list of texts, not 'claude'"),
+        ('agents.escalate = ["a b"]', "escalate must be one of command, scripted, claude, codex"),
+        ('agents.escalate = ["claude:"]', "escalate 'claude:' has nothing behind its colon"),
+        ('agents.escalate = ["command"]', "escalate is blank"),
+        ('agents.escalate = ["codex", "codex"]', "escalate names 'codex' twice"),
         ('notify.webhook_env = "https://h/s3cret"', "webhook_env is no name of a variable"),
         ('notify.webhook = "ftp://h/s3cret"', "webhook is no address that begins with http"),
         ('notify.webhook = "https:s3cret"', "webhook is no address that begins with http"),

@@ -9,8 +9,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from dwindle.adapters.formats.config_file import SECTIONS, read_settings
-from dwindle.adapters.formats.config_settings import AgentSettings, kinds_of
+from dwindle.adapters.formats.config.file import SECTIONS, read_settings
+from dwindle.adapters.formats.config.settings import AgentSettings, kinds_of
 
 PAGE = (Path(__file__).parents[3] / "docs" / "settings.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `([a-zA-Z_.]+)` \| (.+?) \| (.+?) \| (.+) \|$", re.MULTILINE)

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from tests.adapters.formats.test_config_file import EVERYTHING
 from tests.adapters.formats.test_draft_plan import SHORT
 
-from dwindle.adapters.formats.config_file import read_settings
-from dwindle.adapters.formats.draft_plan import decode_draft
-from dwindle.adapters.formats.graph_plan import decode
-from dwindle.adapters.formats.graph_writer import GraphWriter
+from dwindle.adapters.formats.config.file import read_settings
+from dwindle.adapters.formats.draft.plan import decode_draft
+from dwindle.adapters.formats.graph.plan import decode
+from dwindle.adapters.formats.graph.writer import GraphWriter
 from dwindle.kernel.problems import validate
 
 BITS = st.sampled_from(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dwindle.adapters.formats import graph_plan
-from dwindle.adapters.formats.draft_plan import Draft, decode_draft
-from dwindle.adapters.formats.graph_front import MAX_BYTES
+from dwindle.adapters.formats.draft.plan import Draft, decode_draft
+from dwindle.adapters.formats.graph import plan as graph_plan
+from dwindle.adapters.formats.graph.front_matter import MAX_BYTES
 from dwindle.kernel.model import (
     Atom,
     AtomId,
@@ -25,11 +25,11 @@ from dwindle.kernel.model import (
     OrGroup,
     Pace,
     Plan,
+    Problem,
     Spent,
     Status,
     Verification,
 )
-from dwindle.kernel.problem import Problem
 from dwindle.kernel.problems import validate
 
 DATA = Path(__file__).parent / "data" / "graph"

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dwindle.adapters.formats.draft_text import draft_text
+from dwindle.adapters.formats.draft.text import draft_text
 from dwindle.adapters.formats.strict_yaml import parse
 
 DRAFT = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hypothesis import given
+from tests.model.strategies import plans
 
-from dwindle.adapters.formats.draft_plan import decode_draft
-from dwindle.adapters.formats.edited_part import edited_part
+from dwindle.adapters.formats.draft.plan import decode_draft
+from dwindle.adapters.formats.graph.edited_part import edited_part
 from dwindle.kernel.model import (
     Atom,
     AtomId,
@@ -22,7 +23,6 @@ from dwindle.kernel.model import (
     Spent,
     Status,
 )
-from dwindle.testing.strategies import plans
 
 PLAN = Plan(
     objective=Objective(
@@ -92,9 +92,7 @@ def test_property_it_is_read_back_as_it_was(plan: Plan) -> None:
     assert replace(found.limits, stated=()) == replace(plan.limits, stated=())
     assert list(found.atoms.values()) == [
         replace(
-            atom,
-            attempts=0,
-            probes=0,
+            atom.unspent(),
             status=Status.RESOLVED if atom.status is Status.RESOLVED else Status.PENDING,
         )
         for atom in plan.atoms.values()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dwindle.adapters.formats.graph_front import MAX_BYTES
-from dwindle.adapters.formats.graph_plan import decode
+from dwindle.adapters.formats.graph.front_matter import MAX_BYTES
+from dwindle.adapters.formats.graph.plan import decode
 
 DATA = Path(__file__).parent / "data" / "graph"
 START = (DATA / "legacy_start.md").read_bytes()

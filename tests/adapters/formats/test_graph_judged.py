@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dwindle.adapters.formats.graph_plan import decode
-from dwindle.kernel.problem import Problem
+from dwindle.adapters.formats.graph.plan import decode
+from dwindle.kernel.model import Problem
 from dwindle.kernel.problems import validate
 
 DATA = Path(__file__).parent / "data" / "graph"

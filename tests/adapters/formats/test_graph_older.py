@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dwindle.adapters.formats.graph_plan import Decoded, decode
+from dwindle.adapters.formats.graph.plan import Decoded, decode
 from dwindle.kernel.model import (
     Atom,
     AtomId,

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dwindle.adapters.formats.graph_plan import Decoded, GraphWriter, decode
-from dwindle.adapters.formats.graph_wire import State
-from dwindle.kernel.aligned import Aligned, Counted
+from dwindle.adapters.formats.graph.plan import Decoded, GraphWriter, decode
+from dwindle.adapters.formats.graph.wire import State
 from dwindle.kernel.model import (
     ROOT,
+    Aligned,
     Answer,
     Atom,
     AtomId,
@@ -21,6 +21,7 @@ from dwindle.kernel.model import (
     ChecklistItem,
     CheckType,
     Control,
+    Counted,
     Criterion,
     Decomposition,
     Dispatch,
@@ -265,12 +266,14 @@ def test_a_file_with_all_our_fields_is_already_canonical() -> None:
         max_redirects=2,
         max_forgiven=3,
         max_backjumps=1,
+        max_winds=4,
         max_wall_seconds=3600,
         max_tokens=1_000_000,
         max_cost_usd=2.5,
         session_timeout_seconds=600,
         dispatch=Dispatch.REFILL,
         early_verify=True,
+        fewer_tests=2,
         stated=tuple(name for name in Limits.__dataclass_fields__ if name not in UNSTATED),
     )
     assert plan.spent == Spent(
@@ -327,6 +330,8 @@ def test_a_file_with_all_our_fields_is_already_canonical() -> None:
         check=Check(type=CheckType.COMMAND, value="pytest tests/a1", timeout_seconds=30),
         attempts=1,
         max_attempts=5,
+        allowed=10,
+        infeasible="the service is gone",
         probe=True,
         probes=1,
         touches=("src/a1/", "docs"),
@@ -343,6 +348,7 @@ def test_a_file_with_all_our_fields_is_already_canonical() -> None:
         TrailType.FAILURE,
         TrailType.BACKTRACK,
         TrailType.USER_CORRECTION,
+        TrailType.WIND,
     ]
     assert plan.objective.definition_of_done == "A bell \a, a separator \u2028 and DEL \x7f survive"
     assert plan.objective.protected_paths == ("tests/", "!tests/tmp")

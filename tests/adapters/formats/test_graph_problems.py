@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dwindle.adapters.formats.graph_plan import decode
+from dwindle.adapters.formats.graph.plan import decode
 from dwindle.adapters.formats.yaml_place import MAX_PROBLEMS
-from dwindle.kernel.problem import Problem
+from dwindle.kernel.model import Problem
 
 DATA = Path(__file__).parent / "data" / "graph"
 START = (DATA / "legacy_start.md").read_bytes()
@@ -196,7 +196,7 @@ def test_everything_is_said_at_once_with_lines_and_hints() -> None:
         ),
         Problem(
             where=("trail", 0, "type"),
-            what="'choice' is none of backtrack, failure, user_correction",
+            what="'choice' is none of backtrack, failure, user_correction, wind",
             line=121,
         ),
         *(

@@ -10,7 +10,7 @@ import yaml
 from dwindle.adapters.formats import strict_yaml
 from dwindle.adapters.formats.strict_yaml import Parsed, line_map, parse
 from dwindle.adapters.formats.yaml_place import MAX_PROBLEMS, Path, clipped
-from dwindle.kernel.problem import Problem
+from dwindle.kernel.model import Problem
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dwindle.adapters.formats.tree_plan import (
+from dwindle.adapters.formats.tree.plan import (
     TREE_LIMITS,
     TreeDocument,
     TreeNode,
@@ -129,6 +129,7 @@ def test_the_defaults_of_a_tree() -> None:
             max_redirects=0,
             max_forgiven=50,
             max_backjumps=0,
+            max_winds=0,
             max_wall_seconds=86400,
             session_timeout_seconds=1800,
             dispatch=Dispatch.WAVE,

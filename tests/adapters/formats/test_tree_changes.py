@@ -10,14 +10,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dwindle.adapters.formats.tree_plan import (
+from dwindle.adapters.formats.tree.plan import (
     TreeDocument,
     TreeNode,
     changes_refused,
     decode,
     encode,
 )
-from dwindle.kernel.problem import Problem
+from dwindle.kernel.model import Problem
 
 RESTORE = "put it back as it was; improve on it in a new node"
 RUNNER = "leave this field to the runner"

@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from dwindle.adapters.formats.tree_atoms import planning_used, to_plan
-from dwindle.adapters.formats.tree_edit import TaskTreeFormat, ids_in
-from dwindle.adapters.formats.tree_file import decode, encode
-from dwindle.kernel.model import AtomId, Status
-from dwindle.kernel.problem import Problem
-from dwindle.kernel.tree import TreeAtom, TreeEdit
+from dwindle.adapters.formats.tree.atoms import planning_used, to_plan
+from dwindle.adapters.formats.tree.edit import TaskTreeFormat, ids_in
+from dwindle.adapters.formats.tree.file import decode, encode
+from dwindle.kernel.model import AtomId, Problem, Status, TreeAtom, TreeEdit
 from dwindle.ports.iteration import Kind
 from dwindle.ports.tree import Judged
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from dwindle.adapters.formats.tree_file import DecodedTree, decode, encode
-from dwindle.adapters.formats.tree_text import MAX_PROBLEMS
-from dwindle.adapters.formats.tree_wire import LARGEST, TreeDocument, TreeNode
-from dwindle.kernel.problem import Problem
+from dwindle.adapters.formats.tree.file import DecodedTree, decode, encode
+from dwindle.adapters.formats.tree.json_text import MAX_PROBLEMS
+from dwindle.adapters.formats.tree.wire import LARGEST, TreeDocument, TreeNode
+from dwindle.kernel.model import Problem
 
 DATA = Path(__file__).parent / "data" / "tree"
 FRESH = (DATA / "fresh.json").read_bytes()
@@ -415,5 +415,5 @@ def test_thousands_of_problems_are_counted_rather_than_listed() -> None:
     problems = decode(written(node(children=[{"x": 0}] * 1_000))).problems
     assert len(problems) == MAX_PROBLEMS + 1
     assert problems[-1] == Problem(
-        where=(), what="9500 more problems are not listed", hint="mend these first"
+        where=(), what="9500 more problems are not listed", hint="fix these first"
     )

@@ -17,8 +17,9 @@ import msgspec
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dwindle.adapters.formats.tree_file import decode, encode, quick, slow
-from dwindle.adapters.formats.tree_plan import (
+from dwindle.adapters.formats.tree.file import decode, encode, quick, slow
+from dwindle.adapters.formats.tree.json_text import Problems
+from dwindle.adapters.formats.tree.plan import (
     TreeDocument,
     TreeNode,
     changes_refused,
@@ -26,9 +27,8 @@ from dwindle.adapters.formats.tree_plan import (
     leftmost_open_leaf,
     to_plan,
 )
-from dwindle.adapters.formats.tree_text import Problems
-from dwindle.adapters.formats.tree_walk import canonical, depth_first
-from dwindle.adapters.formats.tree_wire import LARGEST
+from dwindle.adapters.formats.tree.walk import canonical, depth_first
+from dwindle.adapters.formats.tree.wire import LARGEST
 from dwindle.kernel.graph import view
 
 HARD = settings(max_examples=3 * settings().max_examples)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dwindle.adapters.formats.tree_file import MAX_BYTES, decode
-from dwindle.adapters.formats.tree_text import MAX_NESTING, MAX_VALUES
+from dwindle.adapters.formats.tree.file import MAX_BYTES, decode
+from dwindle.adapters.formats.tree.json_text import MAX_NESTING, MAX_VALUES
 
 FRESH = (Path(__file__).parent / "data" / "tree" / "fresh.json").read_bytes()
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dwindle.adapters.formats.tree_plan import (
+from dwindle.adapters.formats.tree.plan import (
     TreeDocument,
     TreeNode,
     derive_passes,
     leftmost_open_leaf,
 )
-from dwindle.adapters.formats.tree_walk import canonical, depth_first
+from dwindle.adapters.formats.tree.walk import canonical, depth_first
 
 
 def node(name: str, *children: TreeNode, order: int = 0, passes: bool = False) -> TreeNode:

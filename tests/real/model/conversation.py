@@ -144,7 +144,7 @@ def _said_by_user(content: Any, called: Sequence[str], results: list[ToolResult]
     for block in content:
         if block.get("type") == "tool_result":
             ident = block.get("tool_use_id")
-            _need(ident in called, f"a result for {ident!r}, which nobody called")
+            _need(ident in called, f"a result for {ident!r}, which was not called")
             text = text_of(block.get("content", ""), ("text", "image", "tool_reference"))
             results.append(ToolResult(text, bool(block.get("is_error"))))
         else:
@@ -184,7 +184,7 @@ def read_responses(body: Mapping[str, Any]) -> Conversation:
             called += [item["call_id"]] if "call_id" in item else []
         elif kind in _OUTPUTS:
             ident = item.get("call_id")
-            _need(ident in called, f"an output for {ident!r}, which nobody called")
+            _need(ident in called, f"an output for {ident!r}, which was not called")
             text = text_of(item.get("output", ""), ("input_text", "input_image"))
             results.append(ToolResult(text))
         elif kind == "additional_tools":  # newer models are offered theirs like this, in groups

@@ -22,7 +22,7 @@ IDLE_SECONDS = 120.0
 
 
 class Exchange(BaseHTTPRequestHandler):
-    """One connection, with words for what happens on it; whoever serves says what is answered."""
+    """One connection, with words for what happens on it; the server says what is answered."""
 
     protocol_version = "HTTP/1.1"
     timeout = IDLE_SECONDS

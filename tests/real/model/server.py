@@ -1,8 +1,8 @@
 """The scripted model itself: takes requests, finds their step, answers, and remembers.
 
-One thread for each connection. Leaving the block ends all of them: whoever waits (a delay, a hang)
-waits on an event that is set then, whoever reads finds the connection shut, and then every thread
-is joined. What was not understood is raised at that point, so that no test can overlook it.
+One thread for each connection. Leaving the block ends all of them: a thread that waits (a delay, a
+hang) waits on an event that is set then, one that reads finds the connection shut, and then every
+thread is joined. What was not understood is raised at that point, so that no test can overlook it.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class ModelServer:
 
     @property
     def left(self) -> int:
-        """How many answers nobody waited for."""
+        """How many answers no client waited for."""
         with self._lock:
             return self._left
 

@@ -17,16 +17,16 @@ from unittest import mock
 from tests.surfaces.command import dwindle, git, repository, write
 from tests.surfaces.small_runs import RUN, plan_of
 
+from dwindle.app.host.lease import NOTE
 from dwindle.kernel.model import AtomId, Plan, RunStatus
-from dwindle.surfaces.host import hook, words
-from dwindle.surfaces.host.tenancy import NOTE
+from dwindle.surfaces.host import hook, state_command
 
 COORDINATOR = "dwindle:aot-coordinator"
 
 PLAN = """\
 objective:
   goal: Make files
-  background_intent: Somebody asked for them
+  background_intent: A user asked for them
   deliverables: a.txt and b.txt
   definition_of_done: Both are there
   base_case:
@@ -57,7 +57,7 @@ class Guest:
 
     def state(self, *given: str) -> Said:
         with self._here(), contextlib.redirect_stdout(Out()) as out:
-            code = words.answer(given)
+            code = state_command.answer(given)
         return Said(code=code, answer=json.loads(out.getvalue()))
 
     def hears(self, **given: Any) -> Any:
@@ -110,7 +110,7 @@ class Guest:
 
 
 def until_stopped(folder: Path) -> None:
-    """A session that ends has its run stopped by somebody who outlives it."""
+    """A session that ends has its run stopped by a process that outlives it."""
     end = time.monotonic() + 30
     while (folder / NOTE).exists() or plan_of(folder).control.status is RunStatus.RUNNING:
         assert time.monotonic() < end, "it is not stopped"

@@ -1,4 +1,4 @@
-"""What the host is told when somebody in one of its sessions ends."""
+"""What the host is told when an agent of one of its sessions ends."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from tests.surfaces.command import PLAIN, dwindle, write
 from tests.surfaces.host.guest import COORDINATOR, PLAN, Guest, aligned, entered
 from tests.surfaces.small_runs import RUN
 
+from dwindle.app.host.lease import NOTE
 from dwindle.kernel.model import AtomId
-from dwindle.surfaces.host.tenancy import NOTE
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
+THRICE = PLAN.replace("  base_case:", "  constraints: {max_stall_count: 3}\n  base_case:")
 THREE = """\
 objective:
   goal: Make files
-  background_intent: Somebody asked for them
+  background_intent: A user asked for them
   deliverables: Files
   definition_of_done: They are there
   base_case: {type: command, value: test -f a.txt}
@@ -105,7 +106,7 @@ def test_a_plan_that_shrinks_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_plan_that_stalls_is_told_to_switch(tmp_path: Path) -> None:
-    guest = entered(tmp_path)
+    guest = entered(tmp_path, THRICE)
     guest.starts("A1")
     guest.state("update-atom", "A1", "pending", "--reason", "no pen")
     assert guest.coordinator_ends() == {
@@ -133,11 +134,13 @@ def test_a_loop_that_is_over_ends(tmp_path: Path) -> None:
     guest.does("A2", "b.txt")
     assert "have the base case verified" in guest.coordinator_ends()["reason"]
     guest.state("set-status", "completed")
-    assert guest.coordinator_ends() is None  # the loop is nobody's any more
+    assert guest.coordinator_ends() is None  # no session has the loop any more
 
 
 def test_a_limit_ends_it_and_that_is_on_record(tmp_path: Path) -> None:
-    limited = PLAN.replace("  base_case:", "  constraints: {max_stall_count: 1}\n  base_case:")
+    limited = PLAN.replace(
+        "  base_case:", "  constraints: {max_stall_count: 1, max_winds: 0}\n  base_case:"
+    )
     guest = entered(tmp_path, limited)
     guest.starts("A1")
     guest.state("update-atom", "A1", "pending")
@@ -148,7 +151,7 @@ def test_a_limit_ends_it_and_that_is_on_record(tmp_path: Path) -> None:
 
 
 def test_a_coordinator_that_starts_nothing_is_not_told_to_go_on_forever(tmp_path: Path) -> None:
-    guest = entered(tmp_path)
+    guest = entered(tmp_path, THRICE)
     said = [guest.coordinator_ends(f"c{n}") for n in range(3)]
     assert [one["decision"] for one in said] == ["block", "block", "approve"]
     assert "Nothing was started (2 of 3 times): start it now." in said[1]["reason"]
@@ -204,8 +207,8 @@ def test_a_coordinator_that_waits_is_let_go_before_the_host_ends_its_turn(tmp_pa
     assert guest.status("A1") == "in_progress"
 
 
-def test_a_server_in_the_background_is_nobody_to_wait_for(tmp_path: Path) -> None:
-    guest = entered(tmp_path)
+def test_a_server_in_the_background_is_not_waited_for(tmp_path: Path) -> None:
+    guest = entered(tmp_path, THRICE)
     guest.starts("A1")
     server = [{"id": "x", "type": "shell", "status": "running"}]
     said = guest.coordinator_ends(background_tasks=server)
@@ -238,7 +241,7 @@ def test_a_turn_does_not_end_before_the_loop_does(tmp_path: Path) -> None:
     assert guest.hears(hook_event_name="Stop", background_tasks=running) is None
 
 
-def test_nobody_is_told_to_go_on_while_a_person_is_asked_for_the_new_direction(
+def test_no_agent_is_told_to_go_on_while_a_person_is_asked_for_the_new_direction(
     tmp_path: Path,
 ) -> None:
     guest = entered(tmp_path)

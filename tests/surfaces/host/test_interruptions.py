@@ -13,19 +13,19 @@ from tests.surfaces.command import PLAIN, dwindle, write
 from tests.surfaces.host.guest import PLAN, Guest, entered
 from tests.surfaces.small_runs import BRANCH, RUN
 
-from dwindle.adapters.disk import DirectoryLock
+from dwindle.adapters.store.disk import DirectoryLock
+from dwindle.app.host.lease import NOTE
 from dwindle.kernel.model import AtomId
-from dwindle.surfaces.host.tenancy import NOTE
 
 pytestmark = pytest.mark.slow
 
 DIES = """
 import os, sys
-from dwindle.runner.hosting import Guests
+from dwindle.runner.gate.gate import Gate
 from dwindle.runner.loop import Loop
-from dwindle.runner.sessions import Sessions
-from dwindle.adapters.workspaces.workspace import GitWorkspace
-from dwindle.surfaces.host import words
+from dwindle.runner.modes.hosted import HostedMode
+from dwindle.adapters.git.worktrees.workspace import GitWorkspace
+from dwindle.surfaces.host import state_command
 
 async def die(*_, **__):
     os._exit(9)
@@ -41,10 +41,10 @@ match sys.argv[1]:
     case "lease":
         GitWorkspace.lease = die
     case "put away":
-        Guests.put_away = die
+        HostedMode.put_away = die
     case "verification":
-        Sessions.verification = die
-sys.exit(words.answer(sys.argv[2:]))
+        Gate.verification = die
+sys.exit(state_command.answer(sys.argv[2:]))
 """
 
 
@@ -81,7 +81,7 @@ def test_work_that_was_integrated_counts_once(tmp_path: Path, before: str) -> No
     assert dwindle(tmp_path, "replay", RUN).code == 0
 
 
-def test_a_start_that_nobody_was_told_of_costs_no_attempt(tmp_path: Path) -> None:
+def test_a_start_that_the_host_was_not_told_of_costs_no_attempt(tmp_path: Path) -> None:
     guest = entered(tmp_path)
     killed(guest, "lease", "update-atom", "A1", "in_progress")
     assert guest.state("read")["in_flight"].keys() == {"A1"}
@@ -139,7 +139,7 @@ def test_the_loop_of_a_dead_session_can_be_stopped(tmp_path: Path) -> None:
 # --- others --------------------------------------------------------------------------------------
 
 
-def test_reading_waits_for_nobody(tmp_path: Path) -> None:
+def test_reading_does_not_wait(tmp_path: Path) -> None:
     guest = entered(tmp_path)
     began = time.monotonic()
     with DirectoryLock(tmp_path / ".claude"):
@@ -148,7 +148,9 @@ def test_reading_waits_for_nobody(tmp_path: Path) -> None:
     assert time.monotonic() - began < 10
 
 
-def test_whoever_was_ended_and_works_on_does_not_reach_the_tree_of_another(tmp_path: Path) -> None:
+def test_an_agent_that_was_ended_and_works_on_does_not_reach_the_tree_of_another(
+    tmp_path: Path,
+) -> None:
     guest = entered(tmp_path)
     old = Path(guest.starts("A1")["worktree"])
     write(old, "a.txt", "old\n")

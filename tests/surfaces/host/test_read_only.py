@@ -1,4 +1,4 @@
-"""A project that nobody may write to: said in a sentence, and the session goes on."""
+"""A read-only project: said in a sentence, and the session goes on."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_1_a_command_that_does_not_exist_has_not_said_no(tmp_path: Path) -> None
     assert (said["success"], said["status"]) == (False, "running")
 
 
-def test_2_what_nobody_judged_has_not_passed(tmp_path: Path) -> None:
+def test_2_what_was_not_judged_has_not_passed(tmp_path: Path) -> None:
     guest = worked_off(aligned(tmp_path, JUDGED))
     said = guest.state("set-status", "completed")
     assert (said["success"], guest.plan.spent.verifications) == (False, 0)
@@ -75,8 +75,8 @@ def test_4_the_ends_of_workers_use_no_iteration_and_are_no_stall(tmp_path: Path)
     assert guest.plan.control == before
 
 
-def test_5_a_choice_that_failed_is_on_record_without_anybody_writing_it(tmp_path: Path) -> None:
-    plan = PLAN.replace("Make a.txt}", "Make a.txt, or_group: way}").replace(
+def test_5_a_choice_that_failed_is_on_record_by_itself(tmp_path: Path) -> None:
+    plan = PLAN.replace("Make a.txt}", "Make a.txt, or_group: way, max_attempts: 1}").replace(
         ", depends_on: [A1]", ", or_group: way"
     )
     groups = "or_groups:\n  way: {choices: [A1, A2], selected: A1, failed: []}\n"
@@ -87,7 +87,7 @@ def test_5_a_choice_that_failed_is_on_record_without_anybody_writing_it(tmp_path
     assert (group["failed"], group["selected"]) == (["A1"], "A2")
 
 
-def test_6_no_hook_of_ours_permits_anything_to_anybody(tmp_path: Path) -> None:
+def test_6_no_hook_of_ours_permits_anything(tmp_path: Path) -> None:
     hooks = json.loads((ROOT / "plugin/hooks/hooks.json").read_bytes())["hooks"]
     assert not {"PreToolUse", "PermissionRequest", "PermissionDenied"} & set(hooks)
     guest = aligned(tmp_path)  # pending: no loop was entered
@@ -97,7 +97,7 @@ def test_6_no_hook_of_ours_permits_anything_to_anybody(tmp_path: Path) -> None:
     assert guest.plan.atoms[AtomId("A1")].attempts == 0
 
 
-def test_7_a_status_that_nobody_knows_is_said_aloud_and_left_as_it_is(tmp_path: Path) -> None:
+def test_7_an_unknown_status_is_said_aloud_and_left_as_it_is(tmp_path: Path) -> None:
     guest = entered(tmp_path)
     path = tmp_path / GRAPH_FILE
     odd = path.read_text("utf-8").replace("status: running", "status: dancing")

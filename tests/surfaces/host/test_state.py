@@ -1,4 +1,4 @@
-"""`dwindle state`: a loop whose agents belong to somebody else."""
+"""`dwindle state`: a loop whose agents belong to a host."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.surfaces.command import GRAPH_FILE, dwindle, repository, write
 from tests.surfaces.host.guest import PLAN, Guest, aligned, entered
 from tests.surfaces.small_runs import BRANCH, CERTIFICATE, RUN
 
+from dwindle.app.host.lease import NOTE
 from dwindle.kernel.model import AtomId, Plan
-from dwindle.surfaces.host.tenancy import NOTE
 
 pytestmark = pytest.mark.slow
 
@@ -29,12 +29,16 @@ atoms:""",
 CHOICE = """\
 objective:
   goal: Make files
-  background_intent: Somebody asked for them
+  background_intent: A user asked for them
   deliverables: a.txt
   definition_of_done: It is there
   base_case: {type: command, value: test -f a.txt}
 atoms:
-  - {id: A1, description: One way, or_group: way, check: {type: command, value: grep -q x a.txt}}
+  - id: A1
+    description: One way
+    or_group: way
+    max_attempts: 1
+    check: {type: command, value: grep -q x a.txt}
   - {id: A2, description: Another, or_group: way, check: {type: command, value: test -f a.txt}}
 or_groups:
   way: {choices: [A1, A2], selected: A1, failed: []}
@@ -45,7 +49,11 @@ def test_a_whole_loop_one_command_at_a_time(tmp_path: Path) -> None:
     guest = aligned(tmp_path)
     said = guest.state("enter")
     assert said["next"]["start"] == [
-        {"atom_id": "A1", "agent": "aot-worker", "because": "A1 depends on nothing that is open"}
+        {
+            "atom_id": "A1",
+            "agent": "aot-worker",
+            "because": "A1 depends on nothing that is open; chain of 1 behind it",
+        }
     ]
     assert [atom["id"] for atom in said["executable_atoms"]] == ["A1"]
     started = guest.starts("A1")
@@ -74,7 +82,7 @@ def test_a_claim_with_nothing_to_show_is_a_failed_attempt(tmp_path: Path) -> Non
     guest.starts("A1")
     said = guest.state("update-atom", "A1", "resolved")
     assert (said.code, said["success"], said["status"]) == (1, False, "pending")
-    assert "nothing to show" in said["error"]
+    assert "no file changed" in said["error"]
     assert guest.plan.atoms[AtomId("A1")].attempts == 1
 
 
@@ -274,7 +282,7 @@ def test_a_worker_splits_its_atom(tmp_path: Path) -> None:
     assert "was decomposed" in guest.state("update-atom", "A1", "in_progress")["error"]
 
 
-def test_a_choice_that_fails_is_left_and_the_next_is_taken_without_anybody_asking(
+def test_a_choice_that_fails_is_left_and_the_next_is_taken_by_itself(
     tmp_path: Path,
 ) -> None:
     guest = entered(tmp_path, CHOICE)
@@ -291,10 +299,10 @@ def test_a_choice_that_fails_is_left_and_the_next_is_taken_without_anybody_askin
 def test_a_malformed_report_is_a_failed_attempt_that_says_everything(tmp_path: Path) -> None:
     guest = entered(tmp_path)
     guest.starts("A1")
-    said = guest.state("report", "A1", "--json", '{"success": 5, "colour": "red"}')
+    said = guest.state("report", "A1", "--json", '{"success": 5, "summery": "red"}')
     assert (said.code, said["status"]) == (1, "pending")
     assert "success" in said["error"]
-    assert "colour" in said["error"]
+    assert "summery" in said["error"]
 
 
 # --- words for results ---------------------------------------------------------------------------
@@ -350,7 +358,7 @@ def test_what_no_machine_can_decide_is_not_passed_unjudged(tmp_path: Path) -> No
     assert (said.code, guest.plan.spent.verifications) == (1, 0)
     assert "a verifier has to judge first: It is friendly" in said["error"]
     bad = guest.state("set-status", "completed", "--judged", '[{"item": "Nothing of that kind"}]')
-    assert "nobody has to judge 'Nothing of that kind'" in bad["error"]
+    assert "'Nothing of that kind' is not to be judged" in bad["error"]
     score = {"criterion": "quality", "score": 4, "evidence": "it says hello"}
     judged = [{"item": "It is friendly", "passed": True, "evidence": "yes", "scores": [score]}]
     done = guest.state("set-status", "completed", "--judged", json.dumps(judged))
@@ -455,7 +463,7 @@ def test_what_steers_the_tests_is_held_fast_here_too(tmp_path: Path) -> None:
     guest.state("enter")
     said = guest.does("A1", "conftest.py", "collect_ignore = ['tests']\n")
     assert (said.code, said["status"]) == (1, "pending")
-    assert "touched what steers the tests: conftest.py" in said["error"]
+    assert "changed files that steer the tests: conftest.py" in said["error"]
 
 
 def test_a_plan_and_journal_that_were_rolled_back_together_are_found_out(tmp_path: Path) -> None:

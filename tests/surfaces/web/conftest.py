@@ -63,7 +63,7 @@ class Look:
         self.page.locator("html[data-drawn]").wait_for(state="attached")
 
     def picture(self, what: str) -> Path:
-        """Kept for whoever wants to look at it."""
+        """Kept for a person to look at."""
         ARTEFACTS.mkdir(parents=True, exist_ok=True)
         path = ARTEFACTS / f"{self._name}-{what}.png"
         self.page.screenshot(path=path)

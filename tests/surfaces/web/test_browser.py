@@ -13,10 +13,11 @@ from tests.surfaces.command import dwindle
 from tests.surfaces.small_runs import ASSERTED, DRAFT, RUN, journal_of, project, ran
 from tests.surfaces.small_runs import plan_of as plan_in
 from tests.surfaces.web.conftest import Open
-from tests.surfaces.web.stage import Served, running, served, until
+from tests.surfaces.web.served_runs import Served, running, served, until
+from tests.views.recorded import cut_off, stuck
 
+from dwindle.demo import stage as demo_stage
 from dwindle.kernel.model import Answer, PlanKind
-from dwindle.surfaces import demo_stage
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +42,7 @@ worker:
 @pytest.fixture
 def till(tmp_path: Path) -> Path:
     """The repository of the demo, aligned and not begun."""
-    draft = demo_stage.shipped(PlanKind.GRAPH, "draft.yaml")
+    draft = demo_stage.shipped_text(PlanKind.GRAPH, "draft.yaml")
     contents = {**demo_stage.project(PlanKind.GRAPH), "draft.yaml": draft}
     demo_stage.make(tmp_path, contents, "What the till should do")
     said = dwindle(tmp_path, "align", "--from", "draft.yaml", "--yes")
@@ -80,7 +81,7 @@ def test_the_demo_is_watched_from_its_plan_to_its_certificate(till: Path, look: 
         for tab, text in (
             ("spending", "verifier"),
             ("trail", "the test wants a file that people can read"),
-            ("corrections", "Nobody has redirected"),
+            ("corrections", "This run was not redirected"),
             ("checks", "it holds"),
             ("events", "A5"),
         ):
@@ -111,6 +112,57 @@ def test_an_atom_is_opened_and_shows_all_that_is_kept_of_it(till: Path, look: Op
         mine.page.keyboard.press("Escape")
         expect(detail).to_be_hidden()
         expect(mine.box("A2")).to_be_focused()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_is_parked_says_why_and_what_it_holds_up(
+    tmp_path: Path, look: Open, scheme: str
+) -> None:
+    with stuck(tmp_path), served(tmp_path) as page:
+        mine = look(page.link, scheme=scheme)
+        expect(mine.box("A1")).to_have_class("box atom parked")
+        expect(mine.box("A1")).to_have_attribute(
+            "aria-label", "A1, A1, parked, last: no pen no paper"
+        )
+        expect(mine.box("A2")).to_have_class("box atom pending")
+        parked = mine.page.locator("#parked")
+        expect(parked.locator(".stuck")).to_have_text(
+            "A1A1parked, failed 2 times, last: no pen no paperholds up A2, A3"
+        )
+        expect(parked).to_contain_text("No wind is left (1 of 1 winds used)")
+        expect(mine.page.locator("#curve .key")).to_contain_text("a new wind")
+        expect(mine.page.locator("#curve .mark.wind")).to_have_count(1)
+        expect(mine.page.locator("#legend .parked")).to_have_count(1)
+        mine.picture(scheme)
+        parked.get_by_role("button", name="A1").click()
+        detail = mine.page.locator("#detail")
+        expect(detail.locator(".word").first).to_have_text("parked")
+        expect(detail.locator("dl")).to_contain_text("Holds upA2, A3")
+        mine.page.keyboard.press("Escape")
+        mine.page.click("#tabs-trail")
+        expect(mine.page.locator("#tab")).to_contain_text("wind 1")
+
+
+def test_a_run_that_a_limit_ended_shows_what_failed_beside_what_is_parked(
+    tmp_path: Path, look: Open
+) -> None:
+    with cut_off(tmp_path), served(tmp_path) as page:
+        mine = look(page.link)
+        expect(mine.page.locator("#parked-title")).to_have_text("Parked and failing")
+        expect(mine.page.locator("#parked .stuck")).to_have_text(
+            [
+                "A1A1parked, failed 2 times, last: no inkholds up A2, A3",
+                "A4A4failing, failed once, last: no paper",
+            ]
+        )
+        expect(mine.page.locator("#parked")).to_contain_text("ended while there was something left")
+        mine.box("A4").click()
+        expect(mine.page.locator("#detail dl")).to_contain_text("Failed, lastno paper")
+
+
+def test_nothing_is_said_of_parking_where_nothing_is_parked(till: Path, look: Open) -> None:
+    with served(till) as page:
+        expect(look(page.link).page.locator("#parked")).to_be_hidden()
 
 
 def test_stop_is_clicked_and_the_run_ends(slow: Served, look: Open, tmp_path: Path) -> None:

@@ -12,15 +12,15 @@ from bench._recorded import RUN, plan_of, record
 from starlette.types import ASGIApp
 from tests.surfaces.web.asgi import asked
 
-from dwindle.adapters.journals.jsonl import JsonlJournal
-from dwindle.surfaces.views.shapes import NodeView
-from dwindle.surfaces.web.doorway import Door
-from dwindle.surfaces.web.drawing import Drawings, folded_of
+from dwindle.adapters.store.journal import JsonlJournal
+from dwindle.surfaces.web.access import AccessPolicy
+from dwindle.surfaces.web.drawing import Drawings, folded_parents
 from dwindle.surfaces.web.feed import BEHIND, Feed, Feeds
 from dwindle.surfaces.web.listing import Listing
 from dwindle.surfaces.web.page import Page, application
+from dwindle.views.read_model.shapes import NodeView
 
-DOOR = Door(token="a-token")  # noqa: S106 - for the test
+DOOR = AccessPolicy(token="a-token")  # noqa: S106 - for the test
 BEARER = "Bearer a-token"
 
 
@@ -123,10 +123,11 @@ def test_a_run_that_is_not_there_is_empty_and_no_error(app: ASGIApp) -> None:
     ("body", "error"),
     [
         (b"{", "that is no JSON"),
+        (b"[" * 20_000 + b"]" * 20_000, "that is no JSON"),
         (b"[]", "that is no JSON object"),
-        ({"edits": []}, "nothing was asked for"),
+        ({"edits": []}, "there are no edits"),
         ({"edits": [{"kind": "Nonsense"}]}, "these are no edits: edits.0.kind"),
-        ({"edits": [{"kind": "RewriteGraph", "atoms": []}]}, "the whole graph is not rewritten"),
+        ({"edits": [{"kind": "RewriteGraph", "atoms": []}]}, "cannot rewrite the whole graph"),
         ({"edits": [{"kind": "SetLimit", "name": "max_iterations"}]}, "SetLimit lacks value"),
         ({"edits": [{"kind": "RemoveAtom", "atom": "A999"}]}, "A999"),
         ({"edits": [{"kind": "RemoveAtom", "atom": "A2"}], "why": "x" * 5000}, "why has to be"),
@@ -158,18 +159,20 @@ def test_what_a_past_run_cannot_be_asked_for(app: ASGIApp, root: Path) -> None:
         answer = asked(app, f"/api/runs/{past}/{wish}", {"edits": []}, authorization=BEARER)
         assert (answer.status, answer.data["error"]) == (
             400,
-            "this run is over: another one has its plan now",
+            "this run is over: the plan belongs to another run now",
         )
     assert asked(app, f"/api/runs/{RUN}/dance", {}, authorization=BEARER).status == 404
 
 
 def test_only_json_is_taken(app: ASGIApp) -> None:
     kind = {"content_type": "text/plain", "authorization": BEARER}
-    assert asked(app, f"/api/runs/{RUN}/stop", {}, **kind).data["error"] == "say it in JSON"
+    assert (
+        asked(app, f"/api/runs/{RUN}/stop", {}, **kind).data["error"] == "the body has to be JSON"
+    )
 
 
 def _disk() -> Any:
-    from dwindle.adapters.disk import RealDisk  # noqa: PLC0415 - for this test alone
+    from dwindle.adapters.store.disk import RealDisk  # noqa: PLC0415 - for this test alone
 
     return RealDisk()
 
@@ -187,7 +190,7 @@ def test_two_viewers_see_the_picture_and_then_what_is_added(tmp_path: Path) -> N
 
     async def story() -> list[list[tuple[str, Any]]]:
         feeds = Feeds(tmp_path)
-        viewers = [feeds.of(RUN).watched() for _ in range(2)]
+        viewers = [feeds.of(RUN).stream() for _ in range(2)]
         seen = [[read(await anext(viewer))] for viewer in viewers]
         journal.append(*_more(chance, 2))
         for viewer, mine in zip(viewers, seen, strict=True):
@@ -213,7 +216,7 @@ def test_who_cannot_keep_up_gets_the_whole_picture_again(root: Path) -> None:
     async def story() -> list[str]:
         feeds = Feeds(root)
         feed: Feed = feeds.of(RUN)
-        viewer = feed.watched()
+        viewer = feed.stream()
         kinds = [read(await anext(viewer))[0]]
         for number in range(BEHIND + 5):
             feed.tell(b"event: tails\ndata: %d\n\n" % number)
@@ -225,11 +228,11 @@ def test_who_cannot_keep_up_gets_the_whole_picture_again(root: Path) -> None:
     assert asyncio.run(story()) == ["picture", "picture"]
 
 
-def test_nobody_looking_nothing_is_read(root: Path) -> None:
+def test_without_viewers_nothing_is_read(root: Path) -> None:
     async def story() -> tuple[bool, bool]:
         feeds = Feeds(root)
         feed = feeds.of(RUN)
-        viewer = feed.watched()
+        viewer = feed.stream()
         await anext(viewer)
         during = feed._task is not None
         await viewer.aclose()
@@ -250,9 +253,9 @@ def test_what_is_over_is_folded_but_for_what_was_unfolded_by_hand() -> None:
         _node("B", "atom", "pending", ["D"]),
         _node("D", "atom", "pending", []),
     ]
-    assert folded_of(nodes, solved=False, toggled=()) == frozenset()
-    assert folded_of(nodes, solved=True, toggled=()) == {"A"}
-    assert folded_of(nodes, solved=True, toggled=("A", "B", "C", "")) == {"B"}
+    assert folded_parents(nodes, solved=False, toggled=()) == frozenset()
+    assert folded_parents(nodes, solved=True, toggled=()) == {"A"}
+    assert folded_parents(nodes, solved=True, toggled=("A", "B", "C", "")) == {"B"}
     drawn = json.loads(Drawings().of(nodes, solved=True, toggled=()))
     assert [box[0] for box in drawn["boxes"]] == ["A", "B", "D"]
 

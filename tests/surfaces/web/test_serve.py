@@ -1,4 +1,4 @@
-"""`dwindle serve` as a command, and wishes as they are carried out on real repositories."""
+"""`dwindle serve` as a command, and what the page asks for, carried out on real repositories."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.surfaces.command import PLAIN, Ended, dwindle
 from tests.surfaces.small_runs import ASSERTED, NARROW, RUN, plan_of, project, ran
-from tests.surfaces.web.stage import served
+from tests.surfaces.web.served_runs import served
 
 from dwindle.kernel.model import CorrectionType
 
@@ -32,7 +32,7 @@ def test_it_says_how_to_install_what_is_missing(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr.decode()) == (
         2,
         b"",
-        "dwindle: the page needs more than is installed\n  pip install 'dwindle[web]'\n",
+        "dwindle: the page needs packages that are not installed\n  pip install 'dwindle[web]'\n",
     )
 
 
@@ -43,6 +43,7 @@ def test_no_other_command_imports_anything_of_the_page(tmp_path: Path) -> None:
         "finally: print([m for m in sys.modules if m.split('.')[0] in ('starlette', 'uvicorn')"
         " or m.startswith('dwindle.surfaces.web')], file=sys.stderr)\n"
     )
+    command = ["dwindle.surfaces.web", "dwindle.surfaces.web.command"]
     for words in (["--help"], ["graph"], ["serve", "--help"]):
         ended = subprocess.run(
             [sys.executable, "-c", tell, *words],
@@ -51,7 +52,8 @@ def test_no_other_command_imports_anything_of_the_page(tmp_path: Path) -> None:
             capture_output=True,
             check=False,
         )
-        assert ended.stderr.decode().splitlines()[-1] == "[]"
+        allowed = [] if words == ["graph"] else command
+        assert ended.stderr.decode().splitlines()[-1] in ("[]", str(allowed))
 
 
 def test_a_port_that_is_taken_is_said_with_a_way_out(tmp_path: Path) -> None:
@@ -96,7 +98,7 @@ def test_a_plan_at_rest_is_redirected_once_its_effect_was_seen(tmp_path: Path) -
         assert (status, said["said"]) == (409, shown["said"])
         assert plan_of(folder).corrections == ()
         status, said = page.do(f"/api/runs/{RUN}/redirect", {**wish, "effect": shown["said"]})
-        assert (status, said["said"][-1]) == (200, "redirected; `dwindle run` goes on from here")
+        assert (status, said["said"][-1]) == (200, "redirected; `dwindle run` continues from here")
         status, said = page.do(f"/api/runs/{RUN}/stop", {})
         assert (status, said["error"]) == (400, "no run is listening here")
     plan = plan_of(folder)
@@ -112,7 +114,7 @@ def test_a_word_is_given_only_where_it_was_asked_for(tmp_path: Path) -> None:
     with served(folder) as page:
         for body, error in (
             ({"answer": "maybe"}, "the answer has to be yes or no"),
-            ({"item": "It is blue", "answer": "yes"}, "nobody asked about 'It is blue'"),
+            ({"item": "It is blue", "answer": "yes"}, "there is no question 'It is blue'"),
         ):
             status, said = page.do(f"/api/runs/{RUN}/confirm", body)
             assert (status, said["error"]) == (400, error) or error in said["error"]

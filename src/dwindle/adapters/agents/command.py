@@ -10,25 +10,45 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from dwindle.adapters.agents.report import Decoded, decode
-from dwindle.adapters.agents.report_file import NoFile, left_at
-from dwindle.adapters.agents.secrets_in_text import Secrets
-from dwindle.adapters.agents.strict_json import MAX_BYTES, last_object
+from dwindle.adapters.agents.reports.report import DecodedReport, decode
+from dwindle.adapters.agents.reports.session_end import (
+    UnreadableReport,
+    report_file,
+    signal_name,
+    stderr_end,
+    timeout_reason,
+)
+from dwindle.adapters.agents.reports.strict_json import MAX_BYTES, last_object
 from dwindle.kernel.model import Role
 from dwindle.ports.agent import ORDER, REPORT, Place
-from dwindle.ports.process import Captured, Command, Ended, secret_names
+from dwindle.ports.backend import AgentFacts, AgentUnavailable, Engagement
+from dwindle.ports.process import Captured, Command, Ended, Secret
 from dwindle.ports.work import NoReport, Order, Result, Trouble, WorkerReport
+from dwindle.text.redact import redact_bytes, redact_command_line, variable_secrets
 
-STDERR_LINES: Final = 20
 STDERR_CHARACTERS: Final = 2000
+
+
+def backend(wanted: Engagement) -> CommandAgent:
+    """Raises AgentUnavailable where the program is not found."""
+    argv = wanted.command
+    shown = " ".join(redact_command_line(argv))
+    agent = CommandAgent(
+        argv=argv,
+        environment=wanted.environment,
+        network=wanted.network,
+        facts=lambda: AgentFacts(what=shown, version_command=(argv[0], "--version")),
+    )
+    if problem := agent.missing():
+        raise AgentUnavailable(problem)
+    return agent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,21 +61,19 @@ class CommandAgent:
     output_bytes: int = MAX_BYTES
     exits: Mapping[int, Trouble] = field(default_factory=dict)
     """Exit codes that mean something else than a failed attempt."""
-    readable: tuple[Path, ...] = ()
-    """What it needs to see besides; files that its command names in full are seen anyway."""
-    secrets: Secrets = field(init=False, repr=False, compare=False)
-    """What was let through to it under a name that says so."""
+    facts: Callable[[], AgentFacts] = field(default=AgentFacts, repr=False, compare=False)
+    """For `dwindle doctor`."""
+    secrets: tuple[Secret, ...] = field(init=False, repr=False, compare=False)
+    """Variables of its environment whose names say that they are."""
 
     def __post_init__(self) -> None:
-        found = Secrets(self.environment, secret=secret_names(self.environment))
-        object.__setattr__(self, "secrets", found)
+        object.__setattr__(self, "secrets", variable_secrets(self.environment))
 
     def session(self, order: Order, place: Place) -> CommandSession:
         return CommandSession(agent=self, order=order, place=place)
 
     def launch(self, order: Order, place: Place) -> Command:
         works = order.role is Role.WORKER
-        named = _named(self.argv, int(time.monotonic()))
         return Command(
             argv=self.argv,
             cwd=place.workspace,
@@ -68,9 +86,9 @@ class CommandAgent:
             timeout_seconds=order.timeout_seconds,
             output_bytes=self.output_bytes,
             writable=(place.workspace, place.outbox) if works else (place.outbox,),
-            readable=tuple(dict.fromkeys((*named, *self.readable))),
+            readable=_readable_files(self.argv, int(time.monotonic())),
             network=self.network,
-            secrets=self.secrets.of_command(),
+            secrets=self.secrets,
         )
 
     def conclude(self, order: Order, place: Place, ended: Ended) -> Result:
@@ -87,18 +105,17 @@ class CommandAgent:
             return None  # It is, or will be, in the workspace.
         return None if shutil.which(program) else f"{program} is not found, or not executable"
 
-    def _trouble(self, ended: Ended, decoded: Decoded) -> NoReport | None:
+    def _trouble(self, ended: Ended, decoded: DecodedReport) -> NoReport | None:
         if ended.error:
             began = ended.exit_code is not None or ended.signal is not None or ended.stdout.size
             trouble = Trouble.FAILED if began else Trouble.UNAVAILABLE
             return NoReport(trouble=trouble, reason=ended.error)
         if ended.timed_out:
-            what = f"it was still at work after {ended.seconds:.0f} s and was ended"
-            return NoReport(trouble=Trouble.TIMED_OUT, reason=what)
+            return NoReport(trouble=Trouble.TIMED_OUT, reason=timeout_reason(ended))
         if ended.exit_code == 0:
             return None
         if ended.exit_code is None:
-            reason = f"it was ended by {_signal_name(ended.signal)}"
+            reason = f"it was ended by {signal_name(ended.signal or 0)}"
         else:
             reason = f"it ended with exit code {ended.exit_code}"
         trouble = self.exits.get(ended.exit_code or 0, Trouble.FAILED)
@@ -125,31 +142,34 @@ class CommandSession:
 
 
 @lru_cache(16)
-def _named(argv: tuple[str, ...], second: int) -> tuple[Path, ...]:
+def _readable_files(argv: tuple[str, ...], second: int) -> tuple[Path, ...]:
     """The files that a command names in full; what was found is believed for a second."""
     del second
-    return tuple(Path(w) for w in argv if w.startswith("/") and os.path.isfile(w))  # noqa: PTH113
+    words = dict.fromkeys(argv)
+    return tuple(Path(w) for w in words if w.startswith("/") and os.path.isfile(w))  # noqa: PTH113
 
 
-def _decoded(order: Order, path: str, stdout: Captured, secrets: Secrets) -> Decoded:
+def _decoded(order: Order, path: str, stdout: Captured, secrets: Sequence[Secret]) -> DecodedReport:
     """From the file if there is one, else from the output."""
     try:
-        data = left_at(path)
-    except NoFile as problem:
-        return Decoded(report=NoReport(trouble=Trouble.MALFORMED, reason=str(problem)))
-    return _printed(order, stdout) if data is None else decode(order, secrets.out_of_bytes(data))
+        data = report_file(path)
+    except UnreadableReport as problem:
+        return DecodedReport(report=NoReport(trouble=Trouble.MALFORMED, reason=str(problem)))
+    if data is None:
+        return _printed(order, stdout)
+    return decode(order, redact_bytes(data, secrets))
 
 
-def _printed(order: Order, stdout: Captured) -> Decoded:
+def _printed(order: Order, stdout: Captured) -> DecodedReport:
     kept = stdout.head + stdout.tail if stdout.is_whole else stdout.tail
     found = last_object(kept.decode("utf-8", "replace"))
     if found is not None:
         return decode(order, found.encode("utf-8", "replace"))
     what = "it wrote no report, and there is no JSON object in what it printed"
-    return Decoded(report=NoReport(trouble=Trouble.NO_REPORT, reason=what))
+    return DecodedReport(report=NoReport(trouble=Trouble.NO_REPORT, reason=what))
 
 
-def _words(decoded: Decoded) -> str:
+def _words(decoded: DecodedReport) -> str:
     """What a report says about a session that ended badly; its success does not count."""
     report = decoded.report
     if isinstance(report, WorkerReport):
@@ -162,13 +182,5 @@ def _words(decoded: Decoded) -> str:
 
 
 def _last_lines(ended: Ended) -> str:
-    text = ended.stderr.text().strip()
-    lines = "\n".join(text.splitlines()[-STDERR_LINES:])[-STDERR_CHARACTERS:]
+    lines = stderr_end(ended)[-STDERR_CHARACTERS:]
     return f"\n{lines}" if lines else ""
-
-
-def _signal_name(number: int | None) -> str:
-    try:
-        return signal.Signals(number or 0).name
-    except ValueError:
-        return f"signal {number}"

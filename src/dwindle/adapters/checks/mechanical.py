@@ -1,30 +1,43 @@
 """Running the checks that need no judgement: commands and files.
 
-A command is handed to `sh -c`, with both of its streams in one so that evidence reads in the order
+A command runs by `sh -c`, with stdout and stderr in one stream so that evidence reads in the order
 in which it was printed. It runs in the tree, which it may write, inside the same containment as
-agents. What no machine can decide comes back NOT_JUDGED: leaving it out is never a pass.
+agents. A check that no machine can decide comes back NOT_JUDGED, which is never a pass.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 
-from dwindle.adapters.checks.counting import reports_folder
-from dwindle.adapters.checks.endings import Ending, Reply, ending
-from dwindle.adapters.checks.known_tool import KnownTool, known_tool
-from dwindle.adapters.checks.output import digest_of, end_of
-from dwindle.adapters.checks.shell_line import program_of
-from dwindle.adapters.checks.tally import ReportUnreadable, Tally
+from dwindle.adapters.checks.counting import CountedRun, counted_run
 from dwindle.adapters.checks.tree_paths import look
-from dwindle.kernel.base_case import Verdict
+from dwindle.kernel.base_case import MECHANICAL, Verdict
 from dwindle.kernel.model import Check, CheckType
 from dwindle.ports.checks import CheckResult
-from dwindle.ports.process import Command, Containment, Ended
+from dwindle.ports.process import Captured, Command, Containment, Ended
+from dwindle.toolchains.reports import (
+    NOT_INSTALLED,
+    Counts,
+    ExitMeaning,
+    Reply,
+    ReportUnreadable,
+    answer_of,
+    no_answer,
+    signal_name,
+)
+from dwindle.toolchains.shell import program_of
 
+MOST_MOUNTS = 50
+"""Files or folders that are made read-only in a tree one by one."""
 _SYNTAX = (b"yntax error", b"unexpected EOF")
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +54,32 @@ class CheckSettings:
     """Besides the tree."""
     hidden: tuple[Path, ...] = ()
     scratch: Path | None = None
-    """Where reports of test runs are put meanwhile; the system's place for such things if None."""
+    """The folder for reports of test runs; the system's temporary folder if None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where a check runs."""
+
+    tree: Path
+    fixed: tuple[Path, ...] = ()
+    """What it cannot change there, where the containment can see to that."""
+
+    @property
+    def above(self) -> tuple[Path, ...]:
+        """The folders around that: what is mounted by itself cannot be renamed or replaced."""
+        inside = (up for path in self.fixed for up in path.parents if self.tree in up.parents)
+        return tuple(dict.fromkeys(inside))
+
+
+def _mountable(tree: Path, fixed: Sequence[str]) -> tuple[Path, ...]:
+    """What can be mounted by itself; many files by their folders, which takes far less time."""
+    if len(fixed) > MOST_MOUNTS:
+        inner = {folder for path in fixed if (folder := os.path.dirname(path))}  # noqa: PTH120
+        top = [path for path in fixed if "/" not in path]
+        fixed = [*sorted(inner), *top][:MOST_MOUNTS]
+    found = (tree / path for path in fixed)
+    return tuple(path for path in found if path.exists() and not path.is_symlink())
 
 
 class MechanicalChecks:
@@ -51,9 +89,10 @@ class MechanicalChecks:
         self._containment = containment
         self._settings = settings or CheckSettings()
 
-    async def run(self, check: Check, tree: Path) -> CheckResult:
+    async def run(self, check: Check, tree: Path, fixed: Sequence[str] = ()) -> CheckResult:
+        place = _Place(tree=tree, fixed=_mountable(tree, fixed))
         seconds = float(check.timeout_seconds or self._settings.timeout_seconds)
-        if check.type in (CheckType.ASSERTION, CheckType.QUALITY):
+        if check.type not in MECHANICAL:
             return CheckResult(
                 check=check,
                 verdict=Verdict.NOT_JUDGED,
@@ -63,15 +102,15 @@ class MechanicalChecks:
             return _could_not_run(check, "there is nothing to check")
         before = 0.0
         if check.control is not None:
-            ended = await self._shell(check.control, tree, seconds)
-            said = _said(check.control, ended, seconds)
-            if said.reply is not Reply.YES:
-                why = f"its control {_shown(check.control)} {said.sentence}, so it proves nothing"
+            ended = await self._shell(check.control, place, seconds)
+            answer = _answer(check.control, ended, seconds)
+            if answer.reply is not Reply.YES:
+                why = f"its control {_shown(check.control)} {answer.sentence}, so it proves nothing"
                 return self._result(check, Verdict.COULD_NOT_RUN, why, ended)
             before = ended.seconds
         if check.type in (CheckType.FILE, CheckType.NOT_FILE):
             return await self._look(check, tree, before)
-        result = await self._command(check, tree, max(0.1, seconds - before))
+        result = await self._command(check, place, max(0.1, seconds - before))
         return replace(result, seconds=result.seconds + before) if before else result
 
     # --- files -----------------------------------------------------------------------------------
@@ -86,94 +125,96 @@ class MechanicalChecks:
 
     # --- commands --------------------------------------------------------------------------------
 
-    async def _command(self, check: Check, tree: Path, seconds: float) -> CheckResult:
+    async def _command(self, check: Check, place: _Place, seconds: float) -> CheckResult:
         line = check.value or ""
-        tool = known_tool(line, tree)
-        if tool is not None:
-            with reports_folder(self._settings.scratch) as reports:
-                ended = await self._shell(line, tree, seconds, (tool, reports))
-                return self._counted(check, ended, seconds, tool, reports)
-        ended = await self._shell(line, tree, seconds)
-        said = _said(line, ended, seconds)
-        if said.reply is Reply.NO and await self._is_nonsense(line, tree, ended):
-            said = Ending(reply=Reply.NONE, sentence="is not understood by the shell")
-        what = f"{_shown(line)} {said.sentence}"
-        return self._result(check, _verdict(check, said.reply), what, ended)
+        with counted_run(line, place.tree, self._settings.scratch) as counted:
+            ended = await self._shell(line, place, seconds, counted)
+            if counted is not None:
+                return self._counted_result(check, ended, seconds, counted)
+        answer = _answer(line, ended, seconds)
+        if answer.reply is Reply.NO and await self._is_nonsense(line, place.tree, ended):
+            answer = no_answer("is not understood by the shell")
+        what = f"{_shown(line)} {answer.sentence}"
+        return self._result(check, _verdict(check, answer.reply), what, ended)
 
     async def _is_nonsense(self, line: str, tree: Path, ended: Ended) -> bool:
-        """A shell says 2 to a line it cannot read, which looks like a program that says no."""
+        """A shell that cannot parse a line exits with 2, which looks like a program's no."""
         if not any(sign in ended.stdout.head + ended.stdout.tail for sign in _SYNTAX):
             return False
         command = Command(argv=("sh", "-n", "-c", line), cwd=tree, timeout_seconds=10.0)
         return not (await self._containment.run(command)).is_clean
 
     async def _shell(
-        self,
-        line: str,
-        tree: Path,
-        seconds: float,
-        counting: tuple[KnownTool, Path] | None = None,
+        self, line: str, place: _Place, seconds: float, counted: CountedRun | None = None
     ) -> Ended:
         settings = self._settings
-        # What a check leaves behind might be taken for work: no compiled Python at least.
-        environment = {"PYTHONDONTWRITEBYTECODE": "1", **settings.environment}
-        writable = [tree, *settings.writable]
-        readable: tuple[Path, ...] = ()
-        if counting is not None:
-            tool, reports = counting
-            line = tool.line
-            environment |= tool.given(environment, reports)
-            writable.append(reports)
-            readable = (reports.parent, *tool.readable)
-        return await self._containment.run(
-            Command(
-                argv=("sh", "-c", f"exec 2>&1\n{line}"),
-                cwd=tree,
-                environment=environment,
-                timeout_seconds=seconds,
-                output_bytes=settings.output_bytes,
-                writable=tuple(writable),
-                readable=readable,
-                hidden=settings.hidden,
-                network=settings.network,
+        with tempfile.TemporaryDirectory(prefix="dwindle-pyc-", dir=settings.scratch) as compiled:
+            # Compiled Python that a check leaves might be taken for work, and what a worker left
+            # might not be what its source says: nothing is written, and what is there is not read.
+            environment = {
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "PYTHONPYCACHEPREFIX": compiled,
+                **settings.environment,
+            }
+            writable = [place.tree, *place.above, *settings.writable]
+            readable = place.fixed
+            if counted is not None:
+                line = counted.line
+                environment |= counted.variables(environment)
+                writable.append(counted.reports)
+                readable = (*readable, *counted.readable)
+            return await self._containment.run(
+                Command(
+                    argv=("sh", "-c", f"exec 2>&1\n{line}"),
+                    cwd=place.tree,
+                    environment=environment,
+                    timeout_seconds=seconds,
+                    output_bytes=settings.output_bytes,
+                    writable=tuple(writable),
+                    readable=readable,
+                    hidden=settings.hidden,
+                    network=settings.network,
+                    traces=False,
+                )
             )
-        )
 
     # --- counts ----------------------------------------------------------------------------------
 
-    def _counted(
-        self, check: Check, ended: Ended, seconds: float, tool: KnownTool, reports: Path
+    def _counted_result(
+        self, check: Check, ended: Ended, seconds: float, counted: CountedRun
     ) -> CheckResult:
-        said = _said(check.value or "", ended, seconds)
-        what = f"{_shown(check.value)} {said.sentence}"
-        tally: Tally | None = None
+        answer = _answer(check.value or "", ended, seconds)
+        what = f"{_shown(check.value)} {answer.sentence}"
+        counts: Counts | None = None
         missing = "left no report of what it ran"
         try:
-            tally = tool.tally(reports)
+            counts = counted.counts()
         except ReportUnreadable as problem:
             missing = f"left a report that {problem}"
-        if said.reply is Reply.NONE:
+        if answer.reply is Reply.NONE:
             return self._result(check, Verdict.COULD_NOT_RUN, what, ended)
-        if tally is None:
-            if tool.missing in ended.stdout.head + ended.stdout.tail:
-                what = f"{_shown(check.value)} did not find {tool.name}"
+        run = counted.run
+        if counts is None:
+            not_installed = NOT_INSTALLED.get(run.tool)
+            if not_installed and not_installed in ended.stdout.head + ended.stdout.tail:
+                what = f"{_shown(check.value)} did not find {run.tool}"
                 return self._result(check, Verdict.COULD_NOT_RUN, what, ended)
-            if not tool.must_report:
-                return self._result(check, _verdict(check, said.reply), what, ended)
-            if said.reply is Reply.YES:
+            if not run.must_report:
+                return self._result(check, _verdict(check, answer.reply), what, ended)
+            if answer.reply is Reply.YES:
                 what = f"{what} but {missing}, so nothing shows that a test ran"
-            return self._result(check, _unsaid(check), what, ended)
-        counts = f"{tally.ran} tests ran, {tally.failed} failed, {tally.skipped} skipped"
-        if tally.ran <= 0:
-            verdict, what = _unsaid(check), f"{what} and no test ran"
-        elif ended.exit_code == 0 and not tally.failed:
+            return self._result(check, _undecided(check), what, ended)
+        sums = f"{counts.ran} tests ran, {counts.failed} failed, {counts.skipped} skipped"
+        if counts.ran <= 0:
+            verdict, what = _undecided(check), f"{what} and no test ran"
+        elif ended.exit_code == 0 and not counts.failed:
             verdict = _verdict(check, Reply.YES)
-        elif ended.exit_code == tool.says_no:
+        elif ended.exit_code == run.failure_code:
             verdict = _verdict(check, Reply.NO)
         else:
-            verdict = _unsaid(check)
-        result = self._result(check, verdict, f"{what} ({counts})", ended)
-        return replace(result, tests=max(0, tally.ran))
+            verdict = _undecided(check)
+        result = self._result(check, verdict, f"{what} ({sums})", ended)
+        return replace(result, tests=max(0, counts.ran))
 
     def _result(self, check: Check, verdict: Verdict, what: str, ended: Ended) -> CheckResult:
         sentence = _sentence(check, verdict, what)
@@ -195,17 +236,24 @@ def _verdict(check: Check, reply: Reply) -> Verdict:
     return Verdict.PASSED if reply is wanted else Verdict.FAILED
 
 
-def _said(line: str, ended: Ended, seconds: float) -> Ending:
-    """Only a no depends on which program says it."""
-    program = "" if ended.is_clean else program_of(line)
-    return ending(ended, seconds=seconds, program=program)
+def _answer(line: str, ended: Ended, seconds: float) -> ExitMeaning:
+    """What the end of a command says about the claim that it checks."""
+    if ended.error:
+        return no_answer(f"could not be started: {ended.error}")
+    if ended.timed_out:
+        return no_answer(f"did not end within {seconds:g} s")
+    if ended.signal is not None:
+        return no_answer(f"was ended by {signal_name(ended.signal)}")
+    if ended.exit_code is None:
+        return no_answer("ended, nobody knows how")
+    return answer_of(ended.exit_code, program_of(line) if ended.exit_code else "")
 
 
-def _unsaid(check: Check) -> Verdict:
-    """Neither the yes of tests that ran nor the no of one that failed.
+def _undecided(check: Check) -> Verdict:
+    """For a run that shows neither that tests passed nor that one failed.
 
-    It is a failure where yes is wanted, because somebody can be sent to mend it. It is no evidence
-    where no is wanted.
+    Where the check wants yes, it failed, because an agent can repair that. Where it wants no, there
+    is no evidence.
     """
     return Verdict.FAILED if check.type is CheckType.COMMAND else Verdict.COULD_NOT_RUN
 
@@ -232,3 +280,24 @@ def _shown(line: str | None) -> str:
 def _sentence(check: Check, verdict: Verdict, what: str) -> str:
     about = f" ({check.type} {check.value})" if check.type.endswith("file") else ""
     return f"{_WORDS[verdict]}{about}: {what}."
+
+
+# --- output -------------------------------------------------------------------------------------
+
+
+def end_of(text: str, characters: int) -> str:
+    """The last whole lines that fit, without colours and control characters."""
+    plain = _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    plain = "".join(c if c.isprintable() or c in "\n\t" else " " for c in plain).strip("\n")
+    if len(plain) <= characters:
+        return plain
+    kept = plain[-characters:]
+    _, line_break, whole_lines = kept.partition("\n")
+    return f"[...]\n{whole_lines if line_break else kept}"
+
+
+def digest_of(captured: Captured) -> str:
+    """Empty where part of the output was dropped before it was digested."""
+    if captured.digest or not captured.is_whole:
+        return captured.digest
+    return sha256(captured.head + captured.tail).hexdigest()

@@ -2,7 +2,7 @@
 
 A schema says what the types can say. Whether ids are unique, dependencies exist or `passes` is
 true is for `dwindle validate` to judge; each schema's description says so. A schema has a name but
-no address: nobody has to be asked for it.
+no address: no server has to be asked for it.
 
 The copies in the repository are written and checked by
 
@@ -20,7 +20,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from dwindle.adapters.formats import graph_wire, tree_wire
+from dwindle.adapters.formats.graph import wire as graph_wire
+from dwindle.adapters.formats.tree import wire as tree_wire
 
 Kind = Literal["graph", "tree"]
 Schema = dict[str, Any]

@@ -32,7 +32,7 @@ from yaml.events import (
 )
 
 from dwindle.adapters.formats.yaml_place import MAX_DIGITS, MAX_PROBLEMS, Path, clipped, step_of
-from dwindle.kernel.problem import Problem
+from dwindle.kernel.model import Problem
 
 MAX_DEPTH: Final = 64
 

@@ -1,6 +1,6 @@
 """How a place in a file is named, and how what stands there is shown in a message.
 
-Apart from `strict_yaml`, so that a file which needs no YAML parser does not pay for importing one.
+Apart from `strict_yaml`, so that reading settings, which are TOML, does not import a YAML parser.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Final
 MAX_DIGITS: Final = 18
 """A whole number with more digits counts nothing that we could have."""
 MAX_PROBLEMS: Final = 500
-"""More would not help anybody, and a file can be made to have millions."""
+"""A user does not read more, and a damaged file can hold millions."""
 
 Path = tuple[str | int, ...]
 """The keys and indexes that lead to a place, as in `Problem.where`."""

@@ -1,7 +1,7 @@
 """The commands, for a command-line framework that is imported only when it is needed.
 
-A command is named by a string and imported when it is called; what `--help` says about it stands
-here, so that asking for the list imports none of them.
+A command is named by a string and imported when it is called. Its help text is here, so that
+`dwindle --help` imports none of them.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
-from dwindle.surfaces.cli.text import WIDTH
-from dwindle.surfaces.refusal import Refused
+from dwindle.app.refusal import Refused
+from dwindle.text.terminal import WIDTH
 
 ABOUT = """Drives coding agents in a loop that provably ends.
 
@@ -25,13 +25,16 @@ reason. `dwindle` alone says where you stand; `dwindle COMMAND --help` says more
 about a command; `dwindle --version` prints the version. `dwindle state` and
 `dwindle hook` serve the Claude Code plugin (docs/plugin.md)."""
 
+ELSEWHERE = {"serve": "dwindle.surfaces.web.command:serve"}
+"""Commands that are another surface; the others are modules beside this one."""
+
 COMMANDS = (
     (
         "init",
         "Make the folder of a tree plan: goal, notes, settings, tree.",
         (
-            "Nothing that is there is changed; called again, it makes what is missing. Ends\n"
-            "with 0, or with 2 and the reason; then nothing was made."
+            "Changes no existing file; called again, it makes what is missing. Ends with 0,\n"
+            "or with 2 and the reason, having made nothing."
         ),
         ("dwindle init", "dwindle init --json"),
     ),
@@ -41,19 +44,32 @@ COMMANDS = (
         (
             "Asks on a terminal; --from FILE --yes asks nothing. The base case is run once\n"
             "and should be red. Ends with 0, with 3 if something has not been agreed on,\n"
-            "with 2 for other defects, and with 10 if you leave; then nothing is written."
+            "with 2 for other defects, and with 10 if you leave. Only 0 writes a plan."
         ),
         ("dwindle align", "dwindle align --from draft.yaml --yes"),
+    ),
+    (
+        "go",
+        "Agree on a goal, run it, and say what to review and land.",
+        (
+            "The goal is one piece of work, which agents may split; `dwindle align` plans in\n"
+            "more detail. Shows what was agreed on and asks before it starts; --yes does not.\n"
+            "Everything can be changed later: `dwindle redirect`. Ends as `dwindle run`."
+        ),
+        (
+            'dwindle go "Totals are right" --check "pytest -q tests/test_total.py"',
+            'dwindle go "Totals are right" --check "pytest -q" --check "ruff check" --yes',
+        ),
     ),
     (
         "run",
         "Run the plan: until the base case holds, or for a reason to stop.",
         (
-            "Agents of a graph work in trees of their own; your checkout is not touched.\n"
-            "Those of a tree work in your checkout, which has to be clean and is switched to\n"
-            "the branch of the run. The result is on the branch runner/<run>. Ends with 0\n"
-            "when the checks hold, else with the code of the reason (docs/kernel.md). Run\n"
-            "again after a stop, it goes on."
+            "Agents of a graph plan work in git work trees of their own; your checkout is not\n"
+            "touched. Agents of a tree plan work in your checkout, which has to be clean and\n"
+            "is switched to the branch of the run. The result is on the branch runner/<run>.\n"
+            "Ends with 0 when the checks hold, else with the code of the reason\n"
+            "(docs/kernel.md). After a stop, the same command continues the run."
         ),
         (
             "dwindle run",
@@ -95,10 +111,11 @@ COMMANDS = (
         "watch",
         "Watch a run as it goes on: plan, sessions, gauge, budgets, events.",
         (
-            "On a whole screen: q quits, s stops the run, r redirects it, enter opens the log\n"
-            "of what is chosen, ? lists all keys. Of any run here, also one that was started\n"
-            "elsewhere, is over, or has not begun. Piped, on a terminal that cannot draw, or\n"
-            "with --lines: a line for each event, until the run is over."
+            "Takes the whole screen: q quits, s stops the run, r redirects it, enter opens\n"
+            "the log of the chosen atom, ? lists all keys. Any run of this repository can be\n"
+            "watched: one started elsewhere, one that is over, one that has not begun. Piped,\n"
+            "on a terminal that cannot draw, or with --lines: a line for each event, until\n"
+            "the run is over."
         ),
         (
             "dwindle watch",
@@ -118,10 +135,10 @@ COMMANDS = (
     ),
     (
         "confirm",
-        "Give your word on what only a person can judge.",
+        "Answer the questions that only a person can judge.",
         (
-            "Without an answer: list what is asked. ITEM may be left out if one question is\n"
-            "open. A no is a failed check; your words are told to whoever mends it."
+            "Without an answer: list the questions. ITEM may be left out if one question is\n"
+            "open. A no is a failed check; your words go to the agent that fixes it."
         ),
         (
             "dwindle confirm",
@@ -135,7 +152,7 @@ COMMANDS = (
         (
             "Fast-forwards where that is possible, else merges. Nothing is changed where\n"
             "that would touch uncommitted work, or where both sides changed the same lines.\n"
-            "The run of a tree is on the branch that is checked out: say --onto."
+            "The run of a tree plan is on the checked-out branch: name yours with --onto."
         ),
         ("dwindle land", "dwindle land --onto main"),
     ),
@@ -156,7 +173,7 @@ COMMANDS = (
         (
             "Verdict, certificate, the plan drawn, how it dwindled, sessions, cost, trail,\n"
             "corrections, every attempt. The HTML needs nothing else and runs nothing; -o\n"
-            "tells the format by its name. Of any run: going on, at rest, crashed, past."
+            "tells the format by its name. Any run: running, at rest, crashed or past."
         ),
         (
             "dwindle report -o report.html",
@@ -168,7 +185,7 @@ COMMANDS = (
         "replay",
         "Decide a run again from its record; compare the plan byte for byte.",
         (
-            "That of a graph is its journal; that of a tree, the commits on its branch.\n"
+            "The record of a graph run is its journal; of a tree run, its commits.\n"
             "Ends with 0 if every decision and every byte is the same, with 1 and the first\n"
             "difference if not."
         ),
@@ -213,8 +230,9 @@ COMMANDS = (
         "Show the runs of this repository on a page, live.",
         (
             "Graph, curve, sessions, cost, logs; stop, redirect and confirm from the page.\n"
-            "Prints the link to open; it holds a token that acting needs. Only this machine\n"
-            "reaches the page; with --host others do, and then reading needs the token too.\n"
+            "Prints the link to open; its token is needed to stop, redirect or confirm. Only\n"
+            "this machine reaches the page, unless --host opens it to others; then reading\n"
+            "needs the token too.\n"
             "Needs the extra `web`: pip install 'dwindle[web]'."
         ),
         ("dwindle serve", "dwindle serve --open", "dwindle serve --host 0.0.0.0 --port 9000"),
@@ -227,10 +245,10 @@ COMMANDS = (
     ),
     (
         "completion",
-        "Print a script that lets bash, zsh or fish complete our words.",
+        "Print a completion script for bash, zsh or fish.",
         (
-            "Keep it in a file that your shell reads when it starts: making it takes a\n"
-            "moment. A new shell knows it then; after an update of dwindle, print it again."
+            "Save it in a file that your shell reads when it starts, and again after an\n"
+            "update of dwindle."
         ),
         (
             "dwindle completion bash > ~/.local/share/bash-completion/completions/dwindle",
@@ -253,8 +271,8 @@ COMMANDS = (
         "Put agents to work that lie, cheat and break out; say what held.",
         (
             "Each runs in a temporary repository of its own, a few seconds long; yours is not\n"
-            "touched. Those that cheat at tests need pytest. Ends with 0 only if everything\n"
-            "held, else with 1."
+            "touched. Those that cheat at tests need pytest. Ends with 0 if every one was\n"
+            "tried and everything held, else with 1."
         ),
         (
             "dwindle torture",
@@ -281,7 +299,7 @@ def app() -> App:
         text = f"{summary}\n\n{more}" if more else summary
         shown = "\n".join(f"  {example}" for example in examples)
         commands.command(
-            f"dwindle.surfaces.cli.{name}:{name}",
+            ELSEWHERE.get(name, f"dwindle.surfaces.cli.{name}:{name}"),
             name=name,
             help=text,
             help_epilogue=f"Examples:\n{shown}",
@@ -298,5 +316,5 @@ def run(words: Sequence[str]) -> int:
         known = [name for name, *_ in COMMANDS]
         named = words[0] if words and words[0] in known else ""
         asked = f"dwindle {named}".rstrip()
-        raise Refused(str(error), hint=f"`{asked} --help` says what there is") from None
+        raise Refused(str(error), hint=f"`{asked} --help` says how to use it") from None
     return ended if isinstance(ended, int) else 0

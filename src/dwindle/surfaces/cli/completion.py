@@ -1,10 +1,10 @@
-"""dwindle completion: what a shell needs to finish our commands and options."""
+"""dwindle completion: a completion script for a shell."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from dwindle.surfaces.cli.output import say
+from dwindle.app.console import say
 
 Shell = Literal["bash", "zsh", "fish"]
 
@@ -13,9 +13,9 @@ def completion(shell: Shell, /) -> int:
     """Print a script for a shell.
 
     Args:
-        shell: Which one.
+        shell: Which shell.
     """
-    # What is offered is read off the commands themselves, so it cannot fall behind them.
+    # Generated from the commands themselves, so it is always complete.
     from dwindle.surfaces.cli.app import app  # noqa: PLC0415 - which names this file
 
     script = app().generate_completion(prog_name="dwindle", shell=shell)

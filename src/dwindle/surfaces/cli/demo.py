@@ -1,7 +1,7 @@
-"""dwindle demo: the whole loop on a small repository, with what one sees explained.
+"""dwindle demo: the whole loop on a small repository, explained step by step.
 
-Nothing of it is staged but the agent, which follows a script: the repository, the checks, the
-containment, the branch and what is written down are what any other run has.
+Only the agent is staged: it follows a script. Repository, checks, sandbox, branch and journal are
+those of any other run.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from dwindle.app.console import complain, say
+from dwindle.app.refusal import Refused
+from dwindle.demo import graph as graph_demo
+from dwindle.demo import tree as tree_demo
+from dwindle.demo.stage import WentWrong, note
 from dwindle.kernel.model import PlanKind
 from dwindle.ports.store import StoreFailed
 from dwindle.ports.workspace import WorkspaceFailed
-from dwindle.surfaces import graph_demo, tree_demo
-from dwindle.surfaces.cli.output import complain, say
-from dwindle.surfaces.demo_stage import WentWrong, note
-from dwindle.surfaces.refusal import Refused
+from dwindle.text import amounts
 
 FAILED: Final = 1
 DEMOS: Final = {
@@ -40,8 +42,8 @@ def demo(
     """Show the whole loop on a small repository.
 
     Args:
-        plan: Which kind of plan it has; a graph unless you say otherwise.
-        folder: Make the repository here, and leave it there to look around in.
+        plan: Which kind of plan to show; a graph, if left out.
+        folder: Make the repository in this folder, and keep it.
     """
     began = time.monotonic()
     show, look_around = DEMOS[plan]
@@ -49,9 +51,9 @@ def demo(
         with _place(folder) as root:
             show(root)
             say("")
-            note(f"That was all of it, in {time.monotonic() - began:.0f} s.")
+            note(f"That was all of it, in {amounts.duration(time.monotonic() - began)}.")
             if folder is not None:
-                note("The repository stays where it is. To look around:")
+                note("The repository is kept. To look around:")
                 lines = (f"cd {shlex.quote(str(folder))}", *look_around)
                 say("\n".join(f"  {line}" for line in lines))
             return 0
@@ -62,7 +64,7 @@ def demo(
 
 @contextmanager
 def _place(folder: Path | None) -> Iterator[Path]:
-    """An empty folder; one of ours is removed, unless there is something to find out in it."""
+    """An empty folder; a temporary one is removed, unless the demo failed."""
     if folder is None:
         root = Path(tempfile.mkdtemp(prefix="dwindle-demo-")).resolve()
     else:

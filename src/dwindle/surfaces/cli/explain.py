@@ -1,46 +1,52 @@
 """dwindle explain: why each atom runs or waits.
 
 The reasons are the kernel's own, made where it decides. A plan that is not running would have one
-reason for everything, "it is not running", which helps nobody: it is explained as it would be if it
+reason for everything, "it is not running", which is no help: it is explained as it would be if it
 were run now, and the answer says so.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
+from dwindle.app.console import as_json, painted, say
+from dwindle.app.plans.plan_files import the_plan
+from dwindle.app.plans.standing import AtomStanding, standings
+from dwindle.app.plans.undone import all_parked
+from dwindle.app.plans.undone import explained as parked_why
+from dwindle.app.refusal import Refused
+from dwindle.app.tree.tree_run import current_plan
 from dwindle.kernel.actions import Decision, Probe, Work
-from dwindle.kernel.decide import decide
+from dwindle.kernel.decide import decide, in_order
 from dwindle.kernel.errors import KernelError
 from dwindle.kernel.events import RunStarted
-from dwindle.kernel.graph import view
+from dwindle.kernel.explain import waiting as waiting_of
+from dwindle.kernel.graph import chain_behind, failures, view
 from dwindle.kernel.model import AtomId, Plan, PlanKind, RunStatus
 from dwindle.kernel.transitions import apply
 from dwindle.kernel.tree_edits import TREE_ROOT
-from dwindle.surfaces.cli.output import say
-from dwindle.surfaces.cli.text import WIDTH, as_json, painted, shortened, wrapped
-from dwindle.surfaces.plan_files import the_plan
-from dwindle.surfaces.refusal import Refused
-from dwindle.surfaces.standing import Standing, standings
-from dwindle.surfaces.tree_run import standing_plan
+from dwindle.kernel.winds import startable
+from dwindle.text.terminal import WIDTH, shortened, without_rulers, wrapped
 
 INDENT = "    "
-OPEN_LEAF = (Standing.READY, Standing.EXHAUSTED)
+OPEN_LEAF = (AtomStanding.READY, AtomStanding.EXHAUSTED)
 COLOURS = {
-    Standing.RESOLVED: "green",
-    Standing.RUNNING: "blue",
-    Standing.READY: "bold",
-    Standing.EXHAUSTED: "red",
-    Standing.FAILED: "red",
+    AtomStanding.RESOLVED: "green",
+    AtomStanding.RUNNING: "blue",
+    AtomStanding.READY: "bold",
+    AtomStanding.EXHAUSTED: "red",
+    AtomStanding.PARKED: "yellow",
+    AtomStanding.FAILED: "red",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explained:
+class Explanation:
     atom: AtomId
     description: str
-    standing: Standing
+    standing: AtomStanding
     starts: bool
     """It is what would be started next."""
     why: str
@@ -54,17 +60,17 @@ def explain(atom: str | None = None, /, *, plan: PlanKind | None = None, json: b
         plan: Which plan, where there are two.
         json: Print one JSON object.
     """
-    loaded = standing_plan(the_plan(plan)).plan
+    loaded = current_plan(the_plan(plan)).plan
     assert loaded is not None  # noqa: S101 - `sound` has seen to it
-    name = None if atom is None else known(loaded, atom)
-    decision, assumed = decided(loaded)
+    name = None if atom is None else known_atom(loaded, atom)
+    decision, assumed = next_decision(loaded)
     explained = [one for one in explanations(decision) if name in (None, one.atom)]
     if json:
         return say(as_json(_json(loaded, decision, explained, assumed=assumed)))
     return say(_text(loaded, decision, explained, assumed=assumed))
 
 
-def known(plan: Plan, name: str) -> AtomId:
+def known_atom(plan: Plan, name: str) -> AtomId:
     if name in plan.atoms:
         return AtomId(name)
     from difflib import get_close_matches  # noqa: PLC0415 - seldom needed
@@ -80,8 +86,8 @@ def known(plan: Plan, name: str) -> AtomId:
     raise Refused(what, hint=closest)
 
 
-def decided(plan: Plan) -> tuple[Decision, bool]:
-    """What happens next, and whether it was assumed that somebody says `run` first."""
+def next_decision(plan: Plan) -> tuple[Decision, bool]:
+    """What happens next, and whether that assumes that the user calls `dwindle run` first."""
     if plan.control.status in (RunStatus.PENDING, RunStatus.STOPPED):
         try:
             return decide(apply(plan, RunStarted())), True
@@ -90,27 +96,60 @@ def decided(plan: Plan) -> tuple[Decision, bool]:
     return decide(plan), False
 
 
-def explanations(decision: Decision) -> list[Explained]:
+def explanations(decision: Decision) -> list[Explanation]:
     """One for each atom of the plan, in its order."""
-    plan, waiting = decision.plan, decision.waiting
+    plan, waiting = decision.plan, waiting_of(decision)
     how = standings(plan)
+    stuck = {AtomId(one.name): parked_why(plan, one) for one in all_parked(plan)}
     starting = {a.atom: a.because for a in decision.actions if isinstance(a, (Work, Probe))}
+    turn = turns(plan) if decision.stop is None else {}
     return [
-        Explained(
+        Explanation(
             atom=name,
             description=atom.description,
             standing=how[name],
             starts=name in starting,
-            why=starting.get(name)
-            or (before(decision, name) if how[name] in OPEN_LEAF else None)
-            or waiting.get(name)
-            or settled(plan, name),
+            why=(
+                starting.get(name)
+                or stuck.get(name)
+                or (earlier_leaf(decision, name) if how[name] in OPEN_LEAF else None)
+                or waiting.get(name)
+                or settled_reason(plan, name)
+            )
+            + turn.get(name, ""),
         )
         for name, atom in plan.atoms.items()
     ]
 
 
-def before(decision: Decision, name: AtomId) -> str | None:
+def turns(plan: Plan) -> dict[AtomId, str]:
+    """Of each atom that could be started now: why it comes after one and earlier_leaf the next."""
+    if plan.kind is PlanKind.TREE:
+        return {}
+    names = [atom.id for atom in in_order(plan, startable(plan))]
+    after = {b: f"after {_beside(plan, b, a)}" for a, b in itertools.pairwise(names)}
+    ahead = {a: f"before {_beside(plan, a, b)}" for a, b in itertools.pairwise(names)}
+    both = {name: filter(None, (after.get(name), ahead.get(name))) for name in names}
+    return {
+        name: f"; number {at} of {len(names)} to start, {', '.join(said)}"
+        for at, (name, said) in enumerate(both.items() if len(names) > 1 else (), 1)
+    }
+
+
+def _beside(plan: Plan, name: AtomId, other: AtomId) -> str:
+    """The other one, with the first thing in which the two differ."""
+    failed, seen = failures(plan), view(plan)
+    if failed.get(name, 0) != failed.get(other, 0):
+        why = f"failures: {failed.get(other, 0)}, here {failed.get(name, 0)}"
+    elif chain_behind(seen, name) != chain_behind(seen, other):
+        why = f"chain behind it: {chain_behind(seen, other)}, here {chain_behind(seen, name)}"
+    else:
+        later = seen.shape.place[other] > seen.shape.place[name]
+        why = f"{'later' if later else 'earlier'} in the file"
+    return f"{other} ({why})"
+
+
+def earlier_leaf(decision: Decision, name: AtomId) -> str | None:
     """Of a leaf in a tree that has to wait: what comes before it. None where nothing does."""
     plan = decision.plan
     if plan.kind is not PlanKind.TREE:
@@ -127,8 +166,8 @@ def before(decision: Decision, name: AtomId) -> str | None:
     return f"{used_up}one leaf at a time, from the left, and {first} stands before it"
 
 
-def settled(plan: Plan, name: AtomId) -> str:
-    """Of an atom that nobody will work on again: what it came to."""
+def settled_reason(plan: Plan, name: AtomId) -> str:
+    """The outcome of an atom that no session will work on again."""
     if name not in view(plan).buried:
         binding = plan.bindings.get(name)
         return "done" if binding is None else f"done: {binding.summary}"
@@ -142,15 +181,20 @@ def settled(plan: Plan, name: AtomId) -> str:
     return f"{given_up}: {reasons[-1]}" if reasons else given_up
 
 
-def _text(plan: Plan, decision: Decision, explained: list[Explained], *, assumed: bool) -> str:
+def _text(plan: Plan, decision: Decision, explained: list[Explanation], *, assumed: bool) -> str:
     lines: list[str] = []
     control = plan.control
     if assumed:
         code = f", {control.stop_code}" if control.stop_code else ""
-        reason = f": {control.stop_reason}" if control.stop_reason else ""
+        reason = f": {without_rulers(control.stop_reason)}" if control.stop_reason else ""
         lines += wrapped(f"The run is {control.status}{code}{reason}. If it were run now:", WIDTH)
     if decision.stop is not None:
-        lines += wrapped(f"The run ends, {decision.stop.code}: {decision.stop.reason}", WIDTH)
+        again = (control.stop_code, control.stop_reason)
+        if assumed and again == (decision.stop.code, decision.stop.reason):
+            lines.append("The run ends at once, for the same reason.")
+        else:
+            said = without_rulers(decision.stop.reason)
+            lines += wrapped(f"The run ends, {decision.stop.code}: {said}", WIDTH)
     for action in decision.actions:
         if not isinstance(action, (Work, Probe)):
             lines += wrapped(f"Next, {type(action).__name__}: {action.because}", WIDTH)
@@ -167,7 +211,7 @@ def _text(plan: Plan, decision: Decision, explained: list[Explained], *, assumed
 
 
 def _json(
-    plan: Plan, decision: Decision, explained: list[Explained], *, assumed: bool
+    plan: Plan, decision: Decision, explained: list[Explanation], *, assumed: bool
 ) -> dict[str, Any]:
     stop = decision.stop
     return {

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
+from dwindle.app.console import as_json, say
+from dwindle.app.plans.plan_files import the_plan
+from dwindle.app.tree.tree_run import current_plan
 from dwindle.kernel.model import PlanKind
-from dwindle.surfaces.cli.output import say
-from dwindle.surfaces.cli.text import as_json
-from dwindle.surfaces.picture import Picture, picture
-from dwindle.surfaces.picture_text import dot, mermaid
-from dwindle.surfaces.plan_files import the_plan
-from dwindle.surfaces.tree_run import standing_plan
+from dwindle.views.picture.picture import PlanPicture, picture
+from dwindle.views.picture.text import dot, mermaid
 
 
 def graph(
@@ -24,7 +23,7 @@ def graph(
         format: mermaid, if left out.
         plan: Which plan, where there are two.
     """
-    loaded = standing_plan(the_plan(plan)).plan
+    loaded = current_plan(the_plan(plan)).plan
     assert loaded is not None  # noqa: S101 - `sound` has seen to it
     drawn = picture(loaded)
     if format == "json":
@@ -32,7 +31,7 @@ def graph(
     return say(dot(drawn) if format == "dot" else mermaid(drawn))
 
 
-def data(drawn: Picture) -> dict[str, object]:
+def data(drawn: PlanPicture) -> dict[str, object]:
     """The documented object."""
     return {
         "kind": drawn.kind,

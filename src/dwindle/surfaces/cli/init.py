@@ -6,18 +6,18 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from dwindle import wiring
-from dwindle.adapters.disk import Locked, RealDisk
-from dwindle.kernel.exit_codes import EXIT_CODES
-from dwindle.kernel.model import PlanKind, StopCode
-from dwindle.ports.store import StoreFailed
-from dwindle.surfaces.cli.output import complain, say
-from dwindle.surfaces.cli.text import as_json, counted, one_line
-from dwindle.surfaces.committed import ask_git
-from dwindle.surfaces.laying_out import FOLDER, IGNORE, InTheWay, LaidOut, lay_out
-from dwindle.surfaces.plan_files import repository
-from dwindle.surfaces.refusal import Refused
-from dwindle.surfaces.scaffold import FILES
+from dwindle.app.ask_git import ask_git
+from dwindle.app.console import as_json, complain, say
+from dwindle.app.errors import Locked, StoreFailed
+from dwindle.app.init.create import FOLDER, IGNORE, CreatedFiles, InTheWay, create_files
+from dwindle.app.init.scaffold import FILES
+from dwindle.app.plans.load import PLAN_FILES
+from dwindle.app.plans.plan_files import repository
+from dwindle.app.refusal import Refused
+from dwindle.app.settings import SETTINGS_FILE
+from dwindle.kernel.model import EXIT_CODES, PlanKind, StopCode
+from dwindle.text import amounts
+from dwindle.text.terminal import one_line
 
 NEXT = "`dwindle` says where you stand, and what comes next"
 
@@ -35,24 +35,25 @@ def init(*, json: bool = False) -> int:
         raise Refused(f"{one_line(str(here))} is not in a git repository", hint=hint)
     root = Path(found)
     try:
-        laid = lay_out(root, RealDisk())
+        created = create_files(root)
     except InTheWay as error:
         listed = "".join(f"\n  {problem}" for problem in error.problems)
-        hint = "move it away, then `dwindle init` again; nothing was changed"
-        raise Refused(f"something is in the way:{listed}", where=str(root), hint=hint) from None
+        hint = "move them away and run `dwindle init` again; nothing was changed"
+        raise Refused(f"these paths are in the way:{listed}", where=str(root), hint=hint) from None
     except StoreFailed as error:
-        raise Refused(f"{error}", hint="nothing was made, and nothing was changed") from None
+        code, hint = EXIT_CODES[StopCode.IO_ERROR], "nothing was made, and nothing was changed"
+        raise Refused(f"{error}", hint=hint, code=code) from None
     except Locked as error:
         complain(f"dwindle: {error}\n  a run is going on; nothing was changed")
         return EXIT_CODES[StopCode.LOCKED]
     notes = _notes(root)
-    return say(as_json(_data(root, laid, notes)) if json else _text(root, laid, notes))
+    return say(as_json(_data(root, created, notes)) if json else _text(root, created, notes))
 
 
-def _text(root: Path, laid: LaidOut, notes: Sequence[str]) -> str:
-    lines = [f"made {name}" for name in laid.made]
-    if laid.ignored:
-        lines.append(f"added {counted(len(laid.ignored), 'pattern')} to {IGNORE}")
+def _text(root: Path, created: CreatedFiles, notes: Sequence[str]) -> str:
+    lines = [f"made {name}" for name in created.made]
+    if created.ignored:
+        lines.append(f"added {amounts.count(len(created.ignored), 'pattern')} to {IGNORE}")
     if lines:
         lines += ["Next:", *(f"  {n}. {step}" for n, step in enumerate(_next(root), 1))]
     else:
@@ -60,13 +61,13 @@ def _text(root: Path, laid: LaidOut, notes: Sequence[str]) -> str:
     return "\n".join([*lines, *(f"Note: {note}" for note in notes)])
 
 
-def _data(root: Path, laid: LaidOut, notes: Sequence[str]) -> dict[str, object]:
+def _data(root: Path, created: CreatedFiles, notes: Sequence[str]) -> dict[str, object]:
     """The documented object."""
     return {
         "root": str(root),
-        "made": list(laid.made),
-        "kept": list(laid.kept),
-        "ignored": list(laid.ignored),
+        "made": list(created.made),
+        "kept": list(created.kept),
+        "ignored": list(created.ignored),
         "next": list(_next(root)),
         "notes": list(notes),
     }
@@ -76,7 +77,7 @@ def _next(root: Path) -> tuple[str, ...]:
     which = " --plan tree" if _has_graph(root) else ""
     return (
         "write what you want into .runner/GOAL.md",
-        f"name an agent in {wiring.SETTINGS_FILE}, under [agents]",
+        f"name an agent in {SETTINGS_FILE}, under [agents]",
         "write the guard: a justfile with a recipe `ci`, or [guard] command",
         f"commit: git add {IGNORE} {FOLDER} && git commit -m 'A goal'",
         f"`dwindle doctor` says what is missing; `dwindle run{which}` begins",
@@ -85,7 +86,7 @@ def _next(root: Path) -> tuple[str, ...]:
 
 def _notes(root: Path) -> tuple[str, ...]:
     notes = []
-    # Exit code 1 means: none of them. Whoever has no git finds out soon enough.
+    # Exit code 1 means that git ignores none of them. A missing git is reported later.
     try:
         ignored = ask_git(root, "check-ignore", "--", *FILES).stdout.decode(errors="replace")
     except (Refused, subprocess.SubprocessError):
@@ -94,10 +95,10 @@ def _notes(root: Path) -> tuple[str, ...]:
         names = ", ".join(ignored.split())
         notes.append(f"git ignores {names}; a run has to commit them")
     if _has_graph(root):
-        file = wiring.PLAN_FILES[PlanKind.GRAPH]
+        file = PLAN_FILES[PlanKind.GRAPH]
         notes.append(f"there is a plan in {file} too; commands ask for --plan graph or tree")
     return tuple(notes)
 
 
 def _has_graph(root: Path) -> bool:
-    return (root / wiring.PLAN_FILES[PlanKind.GRAPH]).is_file()
+    return (root / PLAN_FILES[PlanKind.GRAPH]).is_file()

@@ -7,17 +7,17 @@ import sys
 import time
 from pathlib import Path
 
-from dwindle.adapters.journals.jsonl import JournalDamaged, path_of
+from dwindle.app.console import as_json, complain, say
+from dwindle.app.errors import JournalDamaged
+from dwindle.app.journal.event_words import event_text
+from dwindle.app.journal.run_journal import RunJournal, read_run_journal, run_named
+from dwindle.app.paths import journal_path
+from dwindle.app.plans.plan_files import root_of_here
+from dwindle.app.refusal import Refused
+from dwindle.app.spending.account import spending_of
+from dwindle.app.spending.text import spending_in_full, spending_text
 from dwindle.kernel.events import RunEnded
-from dwindle.kernel.exit_codes import EXIT_CODES
-from dwindle.kernel.model import PlanKind, StopCode
-from dwindle.surfaces.cli.output import complain, say
-from dwindle.surfaces.cli.text import as_json
-from dwindle.surfaces.history import History, event_text, history, root_of_here, run_named
-from dwindle.surfaces.plan_place import JOURNALS
-from dwindle.surfaces.refusal import Refused
-from dwindle.surfaces.spending import spending_of
-from dwindle.surfaces.spending_text import spending_in_full, spending_text
+from dwindle.kernel.model import EXIT_CODES, PlanKind, StopCode
 
 POLL = 0.2
 """Seconds between two looks at a journal that is followed."""
@@ -35,8 +35,8 @@ def log(
     """Print the journal of a run.
 
     Args:
-        run: The id of the run; that of the plan, if left out.
-        plan: Of which plan, where there are two.
+        run: The id of a run; the run of the plan, if left out.
+        plan: Which plan, where there are two.
         json: Print the events as they stand in the journal, one object per line.
         follow: Go on printing until the run ends; Ctrl-C leaves.
         spending: Print what was spent instead, by session, atom and role.
@@ -49,21 +49,21 @@ def log(
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     try:
         if spending:
-            return _spending(history(root, named), json=json)
-        seen = _printed(history(root, named), 0, json=json)
+            return _spending(read_run_journal(root, named), json=json)
+        seen = _print_new(read_run_journal(root, named), 0, json=json)
         while follow and not _has_ended(seen) and not reader_left():
             time.sleep(POLL)
-            if path_of(root / JOURNALS, named).stat().st_size != seen.content.size:
-                seen = _printed(history(root, named), seen.last, json=json)
+            if journal_path(root, named).stat().st_size != seen.content.size:
+                seen = _print_new(read_run_journal(root, named), seen.last, json=json)
     except JournalDamaged as error:
-        complain(f"dwindle: {error}\n  somebody else changed it, so nothing in it is trusted")
+        complain(f"dwindle: {error}\n  it was changed from outside, so nothing in it is trusted")
         return EXIT_CODES[StopCode.IO_ERROR]
     if seen.content.torn:
         complain("dwindle: the last line is unfinished; it was never acknowledged")
     return 0
 
 
-def _printed(seen: History, after: int, *, json: bool) -> History:
+def _print_new(seen: RunJournal, after: int, *, json: bool) -> RunJournal:
     if json:
         lines = list(seen.lines(after))
     else:
@@ -73,19 +73,19 @@ def _printed(seen: History, after: int, *, json: bool) -> History:
     return seen
 
 
-def _spending(seen: History, *, json: bool) -> int:
+def _spending(seen: RunJournal, *, json: bool) -> int:
     numbered = list(seen.events())
     spent = spending_of((event for _, event in numbered), first=numbered[0][0] if numbered else 1)
     return say(as_json(spending_in_full(spent)) if json else spending_text(spent))
 
 
-def _has_ended(seen: History) -> bool:
+def _has_ended(seen: RunJournal) -> bool:
     last = [event for _, event in seen.events(seen.last - 1)]
     return bool(last) and isinstance(last[-1], RunEnded)
 
 
 def reader_left() -> bool:
-    """What nobody reads any more goes to the null device; see `say`."""
+    """Whether the reader closed the pipe: `say` has then replaced stdout by the null device."""
     try:
         return os.path.samestat(os.fstat(sys.stdout.fileno()), Path(os.devnull).stat())
     except (OSError, ValueError):

@@ -1,8 +1,8 @@
 """dwindle redirect: change direction, while the loop runs or while it rests.
 
-There are four ways to say what should change: by options, in words that a planner turns into edits,
-in an editor, or in the plan file itself, which is then adopted. All of them end in redirects, one
-for each scope; what they do is said first, and there is a limited number of them.
+The user can say what should change in four ways: by options, in words that a planner turns into
+edits, in an editor, or in the plan file itself, which is then adopted. All of them become
+redirects, one for each scope. The effect is shown first, and the number of redirects is limited.
 """
 
 from __future__ import annotations
@@ -17,8 +17,24 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from dwindle.adapters.disk import Locked
-from dwindle.adapters.journals.jsonl import JournalDamaged
+from dwindle.app.agents.choice import agent_overrides
+from dwindle.app.align.dialogue import Console, Terminal, is_yes
+from dwindle.app.console import complain, say
+from dwindle.app.errors import JournalDamaged, Locked, OutOfStep, StoreFailed, WorkspaceFailed
+from dwindle.app.plans.plan_files import refuse_for_tree, root_of_here
+from dwindle.app.redirect import adopt as adoption
+from dwindle.app.redirect.dialogue import (
+    NOTHING,
+    apply_change,
+    change_in_dialogue,
+    change_in_editor,
+    effect_lines,
+    redirects,
+    show_effect,
+    state_lines,
+)
+from dwindle.app.redirect.target import line_to, redirect_target, refusal_reason
+from dwindle.app.refusal import Refused, refused_by
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import (
     AddAtom,
@@ -30,34 +46,21 @@ from dwindle.kernel.events import (
     RemoveAtom,
     SetLimit,
 )
-from dwindle.kernel.exit_codes import EXIT_CODES
-from dwindle.kernel.model import AtomId, BaseCase, Check, CheckType, GroupId, Plan, StopCode
-from dwindle.ports.store import StoreFailed
-from dwindle.ports.workspace import WorkspaceFailed
-from dwindle.runner.ledger import OutOfStep
-from dwindle.surfaces import adoption
-from dwindle.surfaces.agent_choice import agent_overrides
-from dwindle.surfaces.cli.output import complain, say
-from dwindle.surfaces.dialogue import Console, Terminal, is_yes
-from dwindle.surfaces.held import held, line_to, refused_because
-from dwindle.surfaces.history import root_of_here
-from dwindle.surfaces.redirection import (
-    NOTHING,
-    changed_by,
-    effect_lines,
-    in_editor,
-    in_words,
-    redirects,
-    state_lines,
-    tried,
+from dwindle.kernel.model import (
+    EXIT_CODES,
+    AtomId,
+    BaseCase,
+    Check,
+    CheckType,
+    GroupId,
+    Plan,
+    StopCode,
 )
-from dwindle.surfaces.refusal import Refused, refused_by
-from dwindle.surfaces.tree_only import refuse_for_tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What was asked for on the command line; at most one way to say it."""
+class RedirectRequest:
+    """The options of `dwindle redirect`; only one way to say the change is used."""
 
     edits: tuple[Edit, ...] = ()
     words: str = ""
@@ -66,11 +69,11 @@ class Wish:
     why: str = ""
     yes: bool = False
     agents: Mapping[str, object] = field(default_factory=dict)
-    """Who turns words into edits, as `agent_overrides` reads it."""
+    """The planner's agent, as `agent_overrides` reads it."""
 
 
-class Nobody:
-    """A terminal without a person."""
+class NoTerminal:
+    """For a planner without a terminal: it can speak, but not ask."""
 
     can_ask = False
 
@@ -92,6 +95,7 @@ def redirect(  # noqa: PLR0913 - one for each edit
     goal: str | None = None,
     base_case: str | None = None,
     reopen: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    work_path: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     add_atom: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     depends_on: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     under: str | None = None,
@@ -113,22 +117,23 @@ def redirect(  # noqa: PLR0913 - one for each edit
         goal: Another goal.
         base_case: Another base case: one command that has to succeed.
         reopen: With another goal: a resolved atom that must be done again.
-        add_atom: A further atom: what is to be done.
+        work_path: From now on workers may change files here, and nowhere else; repeat it for each.
+        add_atom: Add an atom: what is to be done.
         depends_on: What the added atoms depend on.
-        under: The atom of which the added ones become a part.
-        choice_of: The group of which the added ones become a choice.
-        remove_atom: An atom that is not wanted any more.
+        under: Make the added atoms parts of this atom.
+        choice_of: Make the added atoms choices of this group.
+        remove_atom: Remove this atom.
         select: GROUP=ATOM: take this choice.
         set_: LIMIT=VALUE, such as max_iterations=40.
-        bind: ATOM=SUMMARY: what a resolved atom really came to.
+        bind: ATOM=SUMMARY: correct the summary of a resolved atom.
         edit: Open the plan in $VISUAL or $EDITOR.
         adopt: Take over what was edited in the plan file by hand.
         why: A sentence for the record.
         yes: Do not ask.
-        agent: Who turns words into edits, such as claude or codex.
+        agent: The agent that reads the words, such as claude or codex.
     """
     edits: tuple[Edit, ...] = (
-        *_objective(goal, base_case, reopen),
+        *_objective(goal, base_case, reopen, work_path),
         *(
             AddAtom(
                 new=NewAtom(description=what, depends_on=depends_on),
@@ -144,13 +149,11 @@ def redirect(  # noqa: PLR0913 - one for each edit
     )
     ways = [bool(edits), bool(words), edit, adopt]
     if sum(ways) > 1:
-        raise Refused(
-            "one way at a time", hint="say it by options, in words, with --edit, or with --adopt"
-        )
+        raise Refused("use one way at a time", hint="options, words, --edit or --adopt")
     if agent and (edits or edit or adopt):
         raise Refused(
-            "--agent says who turns words into edits, and here are no words",
-            hint="leave it out; or say in words, after the command, what should change",
+            "--agent needs words to turn into edits, and there are none",
+            hint="leave it out, or add words that say what should change",
         )
     if not add_atom and (depends_on or under or choice_of):
         raise Refused(
@@ -159,7 +162,7 @@ def redirect(  # noqa: PLR0913 - one for each edit
         )
     console = Console()
     terminal = console if console.can_ask and (edit or not yes) else None
-    wish = Wish(
+    request = RedirectRequest(
         edits=edits,
         words=" ".join(words),
         edit=edit,
@@ -168,120 +171,125 @@ def redirect(  # noqa: PLR0913 - one for each edit
         yes=yes,
         agents=agent_overrides(agent),
     )
-    return answer(wish, terminal)
+    return answer(request, terminal)
 
 
-def answer(wish: Wish, terminal: Terminal | None) -> int:
-    """The exit code; every way to end that is not a success is told here."""
+def answer(request: RedirectRequest, terminal: Terminal | None) -> int:
+    """Carry it out and report every error; returns the exit code."""
     root = root_of_here()
     refuse_for_tree(root, "a tree is not redirected", INSTEAD)
     try:
-        if wish.adopt:
-            return _adopted(root, terminal, wish.why or "edited in the plan file by hand")
-        if wish.edits:
-            return _typed(root, wish.edits, terminal, wish.why or " ".join(sys.argv[2:]))
-        if wish.words:
-            return _worded(root, wish, terminal)
+        if request.adopt:
+            return _by_adoption(root, terminal, request.why or "edited in the plan file by hand")
+        if request.edits:
+            return _by_options(root, request.edits, terminal, request.why or " ".join(sys.argv[2:]))
+        if request.words:
+            return _by_words(root, request, terminal)
         if terminal is None:
             raise Refused(
-                "there is nobody to ask: this is no terminal",
-                hint="say what should change by options; `dwindle redirect --help` has them",
+                "cannot ask: this is not a terminal",
+                hint="use options to say what should change: `dwindle redirect --help`",
             )
-        return _talked(root, terminal, wish)
+        return _by_dialogue(root, terminal, request)
     except IllegalEvent as refusal:
-        raise Refused(refused_because(refusal)) from None
+        raise Refused(refusal_reason(refusal)) from None
     except WorkspaceFailed as error:
         raise refused_by(error) from None
     except (EOFError, KeyboardInterrupt):
         raise Refused(NOTHING) from None
     except Locked as error:
-        complain(f"dwindle: {error}\n  a run has this plan; stop it first: `dwindle stop`")
+        complain(f"dwindle: {error}\n  a run is using this plan; stop it first: `dwindle stop`")
         return EXIT_CODES[StopCode.LOCKED]
     except (StoreFailed, JournalDamaged, OutOfStep) as error:
         complain(f"dwindle: {error}")
         return EXIT_CODES[StopCode.IO_ERROR]
 
 
-def _typed(root: Path, edits: tuple[Edit, ...], terminal: Terminal | None, why: str) -> int:
-    """Tried before anything is ended; then, if there is somebody to ask, held up and asked."""
+def _by_options(root: Path, edits: tuple[Edit, ...], terminal: Terminal | None, why: str) -> int:
+    """Try the edits first; then, with a terminal, pause the run and ask."""
     events = redirects(edits, why)
-    with held(root, complain, pause=False) as direct:
-        _shown(direct.plan)
+    with redirect_target(root, complain, pause=False) as direct:
+        _show_state(direct.plan)
         if terminal is None:
-            return _done(changed_by(root, direct, events, None, complain))
+            return _say_result(apply_change(root, direct, events, None, complain))
         list(effect_lines(direct.plan, events))
-    with held(root, complain) as quiet:
-        return _done(changed_by(root, quiet, events, terminal, complain))
+    with redirect_target(root, complain) as quiet:
+        return _say_result(apply_change(root, quiet, events, terminal, complain))
 
 
-def _worded(root: Path, wish: Wish, terminal: Terminal | None) -> int:
-    with held(root, complain, pause=terminal is not None) as quiet:
-        _shown(quiet.plan)
-        edits = _planner(wish, root, quiet.plan, wish.words, terminal or Nobody())
+def _by_words(root: Path, request: RedirectRequest, terminal: Terminal | None) -> int:
+    with redirect_target(root, complain, pause=terminal is not None) as quiet:
+        _show_state(quiet.plan)
+        edits = _planner(request, root, quiet.plan, request.words, terminal or NoTerminal())
         if edits is None:
             raise Refused(NOTHING)
-        events = redirects(edits, wish.why or wish.words)
-        return _done(changed_by(root, quiet, events, terminal, complain))
+        events = redirects(edits, request.why or request.words)
+        return _say_result(apply_change(root, quiet, events, terminal, complain))
 
 
-def _talked(root: Path, terminal: Terminal, wish: Wish) -> int:
-    with held(root, terminal.say) as quiet:
+def _by_dialogue(root: Path, terminal: Terminal, request: RedirectRequest) -> int:
+    with redirect_target(root, terminal.say) as quiet:
         for line in state_lines(quiet.plan):
             terminal.say(line)
-        if wish.edit:
-            why = wish.why or "edited by hand"
-            return _done(in_editor(root, quiet, terminal, why, yes=wish.yes))
-        return _done(in_words(root, quiet, terminal, partial(_planner, wish)))
+        if request.edit:
+            why = request.why or "edited by hand"
+            return _say_result(change_in_editor(root, quiet, terminal, why, yes=request.yes))
+        return _say_result(change_in_dialogue(root, quiet, terminal, partial(_planner, request)))
 
 
 def _planner(
-    wish: Wish, root: Path, plan: Plan, words: str, terminal: Terminal
+    request: RedirectRequest, root: Path, plan: Plan, words: str, terminal: Terminal
 ) -> tuple[Edit, ...] | None:
-    from dwindle.surfaces.planning import edits_from_words  # noqa: PLC0415 - brings agents along
+    from dwindle.app.align.planning import edits_from_words  # noqa: PLC0415 - brings agents along
 
-    return edits_from_words(root, plan, words, terminal, wish.agents)
+    return edits_from_words(root, plan, words, terminal, request.agents)
 
 
-def _adopted(root: Path, terminal: Terminal | None, why: str) -> int:
+def _by_adoption(root: Path, terminal: Terminal | None, why: str) -> int:
     line = line_to(root)
     if line is not None:
         line.close()
-        hint = "what is changed in its file meanwhile is put back; stop it first: `dwindle stop`"
-        raise Refused("a run has this plan", hint=hint)
-    found = adoption.looked_at(root, why)
-    _shown(found.plan)
-    events = tried(root, found.plan, found.events, complain) if found.events else ()
+        hint = "the runner restores its plan file while it runs; stop it first: `dwindle stop`"
+        raise Refused("a run is using this plan", hint=hint)
+    found = adoption.adoption_of(root, why)
+    _show_state(found.plan)
+    events = show_effect(root, found.plan, found.events, complain) if found.events else ()
     if terminal is not None and not is_yes(terminal, "Go on?"):
         raise Refused(NOTHING)
     asyncio.run(adoption.adopt(root, found, events))
     if not events:
-        return say("the plan itself is as it was; the file is ours again, with your text in it")
-    return say("adopted; `dwindle run` goes on from here")
+        return say("the plan is unchanged; your text is kept in the plan file")
+    return say("adopted; `dwindle run` continues from here")
 
 
-def _shown(plan: Plan) -> None:
+def _show_state(plan: Plan) -> None:
     for line in state_lines(plan):
         complain(line)
 
 
-def _done(said: str | None) -> int:
+def _say_result(said: str | None) -> int:
     if said is None:
         raise Refused(NOTHING)
     return say(said)
 
 
-# --- from words to edits -------------------------------------------------------------------------
+# --- from options to edits -----------------------------------------------------------------------
 
 
 def _objective(
-    goal: str | None, base_case: str | None, reopen: tuple[str, ...]
+    goal: str | None, base_case: str | None, reopen: tuple[str, ...], work_paths: tuple[str, ...]
 ) -> Iterator[ChangeObjective]:
-    if goal is None and base_case is None and not reopen:
+    if goal is None and base_case is None and not reopen and not work_paths:
         return
     check = None
     if base_case is not None:
         check = BaseCase(check=Check(type=CheckType.COMMAND, value=base_case))
-    yield ChangeObjective(goal=goal, base_case=check, reopen=tuple(AtomId(name) for name in reopen))
+    yield ChangeObjective(
+        goal=goal,
+        base_case=check,
+        reopen=tuple(AtomId(name) for name in reopen),
+        work_paths=work_paths or None,
+    )
 
 
 def _pairs(texts: tuple[str, ...], option: str) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""dwindle report: what a run did and came to, in one file for people who were not there."""
+"""dwindle report: what a run did, and its result, in one file."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from dwindle.app.console import as_json, say
+from dwindle.app.plans.plan_files import root_of_here
+from dwindle.app.refusal import Refused
 from dwindle.kernel.model import PlanKind
-from dwindle.surfaces.cli.output import say
-from dwindle.surfaces.cli.text import as_json
-from dwindle.surfaces.history import root_of_here
-from dwindle.surfaces.refusal import Refused
-from dwindle.surfaces.views.report import Report, report_of
-from dwindle.surfaces.views.runs import known_run
+from dwindle.views.read_model.runs import known_run
+from dwindle.views.report.report import Report, report_of
 
 Format = Literal["html", "md", "json"]
 SUFFIXES: dict[str, Format] = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
@@ -31,14 +30,14 @@ def report(
     """Write the report of a run.
 
     Args:
-        run: The id of the run; that of the plan, if left out.
-        output: Where to; stdout, if left out.
-        format: html, if neither this nor the name of the file says otherwise.
-        plan: Of which plan, where there are two.
+        run: The id of a run; the run of the plan, if left out.
+        output: The file to write; stdout, if left out.
+        format: As the name of the file says, if left out; else html.
+        plan: Which plan, where there are two.
     """
     wanted = format or SUFFIXES.get(output.suffix.lower() if output else "", "html")
     root = root_of_here()
-    made = _made(report_of(root, known_run(root, run, plan)), wanted)
+    made = _text_of(report_of(root, known_run(root, run, plan)), wanted)
     if output is None:
         return say(made.removesuffix("\n"))
     try:
@@ -49,20 +48,20 @@ def report(
     return say(f"{output}")
 
 
-def _made(of: Report, wanted: Format) -> str:
+def _text_of(of: Report, wanted: Format) -> str:
     if wanted == "json":
         return as_json(of.as_json()) + "\n"
     if wanted == "md":
-        from dwindle.surfaces.views.report_md import markdown  # noqa: PLC0415 - only then
+        from dwindle.views.report.markdown import markdown  # noqa: PLC0415 - only then
 
         return markdown(of)
-    from dwindle.surfaces.views.report_html import html  # noqa: PLC0415 - only then
+    from dwindle.views.report.html import html  # noqa: PLC0415 - only then
 
     return html(of)
 
 
 def _write(path: Path, content: bytes) -> None:
-    """All of it or none: an earlier report is not left half overwritten."""
+    """Write the file as a whole or not at all."""
     if path.exists() and not path.is_file():  # a pipe, or /dev/stdout
         path.write_bytes(content)
         return

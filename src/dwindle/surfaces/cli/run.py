@@ -8,34 +8,39 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from dwindle.adapters.disk import ChangedByOthers, Locked
-from dwindle.adapters.journals.jsonl import JournalDamaged
-from dwindle.kernel.exit_codes import EXIT_CODES
-from dwindle.kernel.model import PlanKind, StopCode
-from dwindle.ports.store import StoreFailed
-from dwindle.ports.workspace import WorkspaceFailed
+from dwindle.app import run as running
+from dwindle.app.agents.choice import agent_overrides
+from dwindle.app.ask_git import ask_git
+from dwindle.app.console import USAGE, complain, say
+from dwindle.app.errors import (
+    ChangedByOthers,
+    EditedByHand,
+    JournalDamaged,
+    Locked,
+    OutOfStep,
+    RolledBack,
+    StoreFailed,
+    WorkspaceFailed,
+)
+from dwindle.app.notify.notifier import Notifier
+from dwindle.app.open_run.shared import NotReady
+from dwindle.app.paths import PLAN_FILE
+from dwindle.app.plans.next_step import next_step
+from dwindle.app.plans.plan_files import plans_of, repository, the_plan
+from dwindle.app.plans.problem_list import problem_lines
+from dwindle.app.refusal import Refused, refused_by
+from dwindle.kernel.model import EXIT_CODES, PlanKind, StopCode
 from dwindle.runner.alignment import RUN_ID
-from dwindle.runner.ledger import EditedByHand, OutOfStep
 from dwindle.runner.loop import Halted
-from dwindle.runner.rollback import RolledBack
-from dwindle.surfaces import running
-from dwindle.surfaces.agent_choice import agent_overrides
-from dwindle.surfaces.cli.output import USAGE, complain, say
-from dwindle.surfaces.cli.problem_list import problem_lines
-from dwindle.surfaces.cli.text import one_line
-from dwindle.surfaces.committed import ask_git
-from dwindle.surfaces.herald import Herald
-from dwindle.surfaces.next_step import next_step
-from dwindle.surfaces.plan_files import plans_of, repository, the_plan
-from dwindle.surfaces.progress import Progress
-from dwindle.surfaces.refusal import Refused, refused_by
+from dwindle.text.terminal import one_line
+from dwindle.views.terminal.progress import Progress
 
 EDITED = "`dwindle redirect --adopt` takes the edit over; or put the file back as it was"
 
-CUT = "what it did is on its branch and under refs/dwindle/attempts"
+CUT = "its work is on its branch and under refs/dwindle/attempts"
 TAMPERED = (
     "nothing was started or changed; put the plan and .runner/journal back as they were, or\n"
-    "  `dwindle align --replace` begins anew. What was done is on the branch of the run and under\n"
+    "  `dwindle align --replace` starts a new plan. The work is on the run's branch and under\n"
     "  refs/dwindle/attempts"
 )
 
@@ -52,40 +57,40 @@ def run(
 
     Args:
         plan: Which plan, where there are two.
-        here: Of a tree: stay on the branch that is checked out.
-        no_sandbox: Let agents and checks do what they like; said in the certificate.
-        run_id: The id of a run that begins now, instead of a new one.
-        agent: Who works, such as claude, codex, or verifier=codex.
+        here: Tree plans: stay on the branch that is checked out.
+        no_sandbox: Run without a sandbox; the certificate says so.
+        run_id: Use this id for a run that begins now.
+        agent: The agent to use, such as claude, codex, or verifier=codex.
     """
-    wish = running.Wish(
+    request = running.RunRequest(
         sandbox=not no_sandbox, run_id=run_id, here=here, agents=agent_overrides(agent)
     )
-    return answered(wish, plan)
+    return run_and_answer(request, plan)
 
 
-def answered(wish: running.Wish, wanted: PlanKind | None) -> int:
-    """The exit code of a run or of one iteration; every other end is told here."""
+def run_and_answer(request: running.RunRequest, wanted: PlanKind | None) -> int:
+    """Run, and report every error; returns the exit code of the run or of one iteration."""
     kind = _kind(wanted)
-    _refuse_nonsense(wish, kind)
-    if not wish.sandbox:
-        complain("dwindle: NO SANDBOX: agents and checks can do all that you can do")
+    _refuse_nonsense(request, kind)
+    if not request.sandbox:
+        complain("dwindle: NO SANDBOX: agents and checks can do everything that you can do")
     try:
-        halted = asyncio.run(_run(kind, wish))
-    except running.NotReady as error:
+        halted = asyncio.run(_run(kind, request))
+    except NotReady as error:
         complain("\n".join(problem_lines(error.where, error.problems)))
         unaligned = any(problem.unaligned for problem in error.problems)
         return EXIT_CODES[StopCode.NOT_ALIGNED] if unaligned else USAGE
     except EditedByHand as error:
         raise Refused(
             str(error),
-            where=running.PLAN_FILE,
+            where=PLAN_FILE,
             hint=EDITED,
         ) from None
     except Locked as error:
-        complain(f"dwindle: {error}\n  another run has this plan")
+        complain(f"dwindle: {error}\n  another run is using this plan")
         return EXIT_CODES[StopCode.LOCKED]
     except StoreFailed as error:
-        complain(f"dwindle: {error}\n  mend that, and `dwindle run` goes on from what is on record")
+        complain(f"dwindle: {error}\n  fix that; `dwindle run` then continues from the journal")
         return EXIT_CODES[StopCode.IO_ERROR]
     except ChangedByOthers as error:
         complain(f"dwindle: TAMPERED: {error}\n  the run has ended; {CUT}")
@@ -96,25 +101,26 @@ def answered(wish: running.Wish, wanted: PlanKind | None) -> int:
     except WorkspaceFailed as error:
         raise refused_by(error) from None
     except (asyncio.CancelledError, KeyboardInterrupt):
-        complain("dwindle: ended at once; `dwindle run` goes on from here")
+        complain("dwindle: ended at once; `dwindle run` continues from here")
         return EXIT_CODES[StopCode.STOPPED_BY_USER]
     say(f"Next: {next_step(halted.plan)}")
     return 0 if halted.stop is None else EXIT_CODES[halted.stop.code]
 
 
-def _refuse_nonsense(wish: running.Wish, kind: PlanKind) -> None:
-    if wish.run_id is not None and not RUN_ID.fullmatch(wish.run_id):
+def _refuse_nonsense(request: running.RunRequest, kind: PlanKind) -> None:
+    if request.run_id is not None and not RUN_ID.fullmatch(request.run_id):
         hint = "26 digits and capital letters; leave it out for a new one"
-        raise Refused(f"{one_line(wish.run_id)!r} is no run id", where="--run-id", hint=hint)
-    if wish.here and kind is not PlanKind.TREE:
+        raise Refused(f"{one_line(request.run_id)!r} is no run id", where="--run-id", hint=hint)
+    if request.here and kind is not PlanKind.TREE:
         what = "--here is for trees: a graph plan does not touch your checkout"
-        raise Refused(what, hint="leave it out, or say --plan tree if there is one")
+        raise Refused(what, hint="leave it out, or add --plan tree if there is one")
 
 
 def _kind(wanted: PlanKind | None) -> PlanKind:
-    """Of the one plan here, or the one that was asked for; without any, a graph says what to do.
+    """The kind of the wanted or only plan; without any, a graph run tells the user what to do.
 
-    On the branch of a run there was a tree: an agent whose runner was killed may have removed it.
+    On the branch of a tree run the tree may be missing: an agent whose runner was killed may have
+    removed it.
     """
     try:
         return the_plan(wanted).kind
@@ -144,11 +150,11 @@ def _any_plan() -> bool:
         return False
 
 
-async def _run(kind: PlanKind, wish: running.Wish) -> Halted:
-    async with Herald() as herald:
-        progress = Progress(herald=herald)
+async def _run(kind: PlanKind, request: running.RunRequest) -> Halted:
+    async with Notifier() as notifier:
+        progress = Progress(notifier=notifier)
         if kind is PlanKind.GRAPH:
-            return await running.run(Path.cwd(), wish, progress)
-        from dwindle.surfaces import tree_running  # noqa: PLC0415 - a graph needs none of it
+            return await running.run(Path.cwd(), request, progress)
+        from dwindle.app import run_tree as tree_running  # noqa: PLC0415 - a graph needs none of it
 
-        return await tree_running.run(Path.cwd(), wish, progress)
+        return await tree_running.run(Path.cwd(), request, progress)

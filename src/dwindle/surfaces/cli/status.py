@@ -7,28 +7,22 @@ and needs neither `decide` nor the events.
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dwindle.kernel.exit_codes import EXIT_CODES
+from dwindle.app.console import as_json, painted, say
+from dwindle.app.plans.load import Loaded
+from dwindle.app.plans.plan_files import PlanPath, the_plan
+from dwindle.app.plans.problem_list import problem_json, problem_lines, sound
+from dwindle.app.plans.standing import open_atoms
+from dwindle.app.plans.undone import data, line, undone
 from dwindle.kernel.graph import view
 from dwindle.kernel.measure import gauge, measure, session_bound
-from dwindle.kernel.model import ROOT, AtomId, Plan, PlanKind, RunStatus, Status
-from dwindle.surfaces.cli.output import say
-from dwindle.surfaces.cli.problem_list import problem_json, problem_lines, sound
-from dwindle.surfaces.cli.text import (
-    WIDTH,
-    as_json,
-    counted,
-    listed,
-    money_text,
-    one_line,
-    painted,
-    row,
-    time_text,
-)
-from dwindle.surfaces.plan_files import PlanPath, the_plan
-from dwindle.surfaces.standing import open_atoms
-from dwindle.wiring import Loaded
+from dwindle.kernel.model import EXIT_CODES, ROOT, Plan, PlanKind, RunStatus, Status
+from dwindle.text import amounts
+from dwindle.text.terminal import WIDTH, listed, one_line, row, without_rulers
+
+if TYPE_CHECKING:
+    from dwindle.app.tree.tree_run import TreeRun
 
 MARGIN = 11
 COLOURS = {
@@ -48,14 +42,16 @@ def status(*, json: bool = False, plan: PlanKind | None = None) -> int:
     """
     file = the_plan(plan)
     if file.kind is PlanKind.TREE:
-        from dwindle.surfaces.cli.tree_status import tree_facts, tree_text  # noqa: PLC0415
-        from dwindle.surfaces.tree_run import tree_run  # noqa: PLC0415 - a graph needs none of it
+        from dwindle.app.tree.tree_run import tree_run  # noqa: PLC0415 - a graph needs none of it
+        from dwindle.surfaces.cli.tree_status import tree_facts, tree_words  # noqa: PLC0415
 
         tree = tree_run(file)
-        facts = facts_of(file, tree.loaded) | {"tree": tree_facts(tree)}
-        return say(as_json(facts) if json else tree_text(file, tree, facts))
+        facts = plan_facts(file, tree.loaded) | {"tree": tree_facts(tree)}
+        facts["next"] = (facts["tree"]["next"] or {}).get("node")
+        words = tree_words(tree, facts["tree"])
+        return say(as_json(facts) if json else tree_text(file, tree, facts, words))
     loaded = sound(file)
-    facts = facts_of(file, loaded)
+    facts = plan_facts(file, loaded)
     return say(as_json(facts) if json else text_of(file, loaded, facts))
 
 
@@ -63,19 +59,19 @@ def _spending(file: PlanPath, run: str | None) -> dict[str, Any] | None:
     """What the run has cost, by role; None if no journal says so, or none that is soon read."""
     if run is None:
         return None
-    from dwindle.surfaces.spending_text import spending_data  # noqa: PLC0415 - once it has begun
-    from dwindle.surfaces.spent_on_record import spent_beside  # noqa: PLC0415
+    from dwindle.app.spending.skim import spending_beside  # noqa: PLC0415
+    from dwindle.app.spending.text import spending_data  # noqa: PLC0415 - once it has begun
 
-    found = spent_beside(file.path, run)
+    found = spending_beside(file.path, run)
     return None if found is None else spending_data(found)
 
 
-def facts_of(file: PlanPath, loaded: Loaded) -> dict[str, Any]:
+def plan_facts(file: PlanPath, loaded: Loaded) -> dict[str, Any]:
     """The documented object, in the documented order."""
     plan = loaded.plan
     assert plan is not None  # noqa: S101 - `sound` has seen to it
     seen, limits, spent, control = view(plan), plan.limits, plan.spent, plan.control
-    still_open = open_atoms(plan)
+    still_open, found = open_atoms(plan), undone(plan)
     return {
         "path": file.path,
         "kind": plan.kind,
@@ -108,7 +104,9 @@ def facts_of(file: PlanPath, loaded: Loaded) -> dict[str, Any]:
             for name, session in plan.sessions.items()
         ],
         "exhausted": list(seen.exhausted),
-        "next": next_leaf(plan),
+        "parked": [data(one) for one in found if one.is_parked],
+        "failing": [data(one) for one in found if not one.is_parked],
+        "next": None,
         "gauge": gauge(plan),
         "bound": bound(plan),
         "measure": measure(plan)._asdict(),
@@ -116,20 +114,13 @@ def facts_of(file: PlanPath, loaded: Loaded) -> dict[str, Any]:
             "wall_seconds": {"spent": spent.seconds, "limit": limits.max_wall_seconds},
             "tokens": {"spent": spent.tokens, "limit": limits.max_tokens},
             "usd": {"spent": spent.usd, "limit": limits.max_cost_usd},
+            "winds": {"spent": spent.winds, "limit": limits.max_winds},
         },
         "spending": _spending(file, control.run_id),
         "redirects_left": limits.max_redirects - spent.redirects,
         "warnings": [problem_json(problem) for problem in loaded.problems],
         "tree": None,
     }
-
-
-def next_leaf(plan: Plan) -> AtomId | None:
-    """Of a tree, the one leaf that is next; what a graph starts is `explain`'s answer."""
-    if plan.kind is not PlanKind.TREE:
-        return None
-    inner = view(plan).shape.kids
-    return next((name for name in open_atoms(plan) if name not in inner), None)
 
 
 def bound(plan: Plan) -> int:
@@ -143,16 +134,36 @@ def text_of(file: PlanPath, loaded: Loaded, facts: dict[str, Any]) -> str:
     control, limits = plan.control, plan.limits
     done = f"{control.iteration} of {limits.max_iterations}"
     stalls = f"stalls {control.stall_count} of {limits.max_stall_count}"
+    winds = f"winds {plan.spent.winds} of {limits.max_winds}"
     lines = [
         f"{one_line(file.path)} ({plan.kind} plan)",
         *run_rows(plan),
-        labelled("iteration", f"{done}; {stalls}"),
+        labelled("iteration", f"{done}; {stalls}; {winds}"),
         labelled("open", open_text(facts)),
         labelled("ready", listed(facts["ready"], width=WIDTH - MARGIN)),
-        *session_rows(facts),
+        *session_rows(plan, facts),
         *measure_rows(plan, facts),
         labelled("redirects", f"{facts['redirects_left']} left"),
         *problem_lines(file.path, loaded.problems),
+    ]
+    return "\n".join(lines)
+
+
+def tree_text(file: PlanPath, tree: TreeRun, facts: dict[str, Any], words: dict[str, str]) -> str:
+    plan, leaves = tree.plan, facts["tree"]["open_leaves"]
+    count = f"{len(leaves)}: "
+    named = f"{count}{listed(leaves, width=WIDTH - MARGIN - len(count))}"
+    lines = [
+        f"{one_line(file.path)} ({plan.kind} plan)",
+        *run_rows(plan, tree.without),
+        *([labelled("id", words["id"])] if words["id"] else []),
+        labelled("iteration", words["iteration"]),
+        labelled("open", open_text(facts)),
+        labelled("leaves", named if leaves else "none is open"),
+        *session_rows(plan, facts),
+        labelled("next", words["next"]),
+        *measure_rows(plan, facts),
+        *problem_lines(file.path, tree.loaded.problems),
     ]
     return "\n".join(lines)
 
@@ -163,18 +174,27 @@ def open_text(facts: dict[str, Any]) -> str:
     return f"{count}{still_open}" if facts["open"] else "nothing"
 
 
-def session_rows(facts: dict[str, Any]) -> list[str]:
+def session_rows(plan: Plan, facts: dict[str, Any]) -> list[str]:
     running = [f"{one['atom'] or 'the base case'} ({one['role']})" for one in facts["running"]]
     return [
         labelled("running", listed(running, width=WIDTH - MARGIN)),
-        labelled("exhausted", listed(facts["exhausted"], width=WIDTH - MARGIN)),
+        *undone_rows(plan),
     ]
+
+
+def undone_rows(plan: Plan) -> list[str]:
+    """What is parked, and what failed and is not done yet: all of it, the most important first."""
+    rows, last = [], ""
+    for one in undone(plan):
+        rows.append(labelled("" if one.label == last else one.label, line(plan, one)))
+        last = one.label
+    return rows or [labelled("parked", "none")]
 
 
 def measure_rows(plan: Plan, facts: dict[str, Any]) -> list[str]:
     return [
-        labelled("gauge", f"{facts['gauge']:,} (falls with every step)"),
-        labelled("bound", f"at most {counted(facts['bound'], 'more agent session')}"),
+        labelled("gauge", f"{amounts.count(facts['gauge'])} (falls with every step)"),
+        labelled("bound", f"at most {amounts.count(facts['bound'], 'more agent session')}"),
         labelled("measure", ", ".join(f"{k} {v}" for k, v in facts["measure"].items())),
         labelled("budgets", _budgets(plan, facts["spending"])),
         *spending_rows(facts["spending"]),
@@ -185,13 +205,12 @@ def spending_rows(spending: dict[str, Any] | None) -> list[str]:
     """A line for each role, of which there are few."""
     if spending is None:
         return []
-    from dwindle.surfaces.spending import Total  # noqa: PLC0415 - as above
-    from dwindle.surfaces.spending_text import amounts_text  # noqa: PLC0415
+    from dwindle.app.spending.account import Total  # noqa: PLC0415 - as above
 
     roles = spending["by_role"].items()
     labels = itertools.chain(("by role",), itertools.repeat(""))
     return [
-        labelled(label, f"{role}: {amounts_text(Total(**of))}")
+        labelled(label, f"{role}: {amounts.spending(Total(**of))}")
         for label, (role, of) in zip(labels, roles, strict=False)
     ]
 
@@ -202,7 +221,7 @@ def run_rows(plan: Plan, more: str = "") -> list[str]:
     over = control.status not in (RunStatus.COMPLETED, RunStatus.RUNNING)
     if control.stop_code is not None and over:
         said += f", {control.stop_code} (exit code {EXIT_CODES[control.stop_code]})"
-    first = labelled("run", said, more=control.stop_reason or more)
+    first = labelled("run", said, more=without_rulers(control.stop_reason or more))
     lines = [
         first.replace(str(control.status), painted(control.status, COLOURS[control.status]), 1)
     ]
@@ -214,12 +233,15 @@ def run_rows(plan: Plan, more: str = "") -> list[str]:
 
 def _budgets(plan: Plan, spending: dict[str, Any] | None) -> str:
     spent, limits = plan.spent, plan.limits
-    tokens = "without limit" if limits.max_tokens is None else f"of {limits.max_tokens:,}"
-    usd = "without limit" if limits.max_cost_usd is None else f"of {limits.max_cost_usd:,.2f}"
+    tokens = amounts.budget("tokens", spent.tokens, limits.max_tokens)
     about = spending is not None and spending["run"]["estimated"]
-    return (
-        f"{time_text(spent.seconds)} of {time_text(limits.max_wall_seconds)}; "
-        f"{spent.tokens:,} tokens {tokens}; {money_text(spent.usd, estimated=about)} {usd}"
+    usd = amounts.budget("usd", spent.usd, limits.max_cost_usd, estimated=about)
+    return "; ".join(
+        (
+            amounts.budget("seconds", spent.seconds, limits.max_wall_seconds),
+            tokens if limits.max_tokens is not None else f"{tokens} without limit",
+            usd if limits.max_cost_usd is not None else f"{usd} without limit",
+        )
     )
 
 

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from dwindle.app import run as running
+from dwindle.app.agents.choice import agent_overrides
 from dwindle.kernel.model import PlanKind
-from dwindle.surfaces import running
-from dwindle.surfaces.agent_choice import agent_overrides
-from dwindle.surfaces.cli.run import answered
+from dwindle.surfaces.cli.run import run_and_answer
 
 
 def step(
@@ -24,16 +24,16 @@ def step(
 
     Args:
         plan: Which plan, where there are two.
-        here: Of a tree: stay on the branch that is checked out.
-        no_sandbox: Let agents and checks do what they like; said in the certificate.
-        run_id: The id of a run that begins now, instead of a new one.
-        agent: Who works, such as claude, codex, or verifier=codex.
+        here: Tree plans: stay on the branch that is checked out.
+        no_sandbox: Run without a sandbox; the certificate says so.
+        run_id: Use this id for a run that begins now.
+        agent: The agent to use, such as claude, codex, or verifier=codex.
     """
-    wish = running.Wish(
+    request = running.RunRequest(
         one_iteration=True,
         sandbox=not no_sandbox,
         run_id=run_id,
         here=here,
         agents=agent_overrides(agent),
     )
-    return answered(wish, plan)
+    return run_and_answer(request, plan)

@@ -1,28 +1,17 @@
-"""What `dwindle status` says of a tree: its run, its last commit, and the one next step."""
+"""The part of `dwindle status` that only a tree has: branch, last commit, next step."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from dwindle.app.plans.standing import open_leaves
+from dwindle.app.tree.tree_run import TreeRun
 from dwindle.kernel.actions import Probe, Work
 from dwindle.kernel.graph import attempts_left, max_attempts, probes_left, view
-from dwindle.kernel.model import AtomId, Plan, RunStatus
+from dwindle.kernel.model import Plan, RunStatus
 from dwindle.kernel.tree_edits import TREE_ROOT, is_refused
-from dwindle.runner.tree_prompt import Mode
-from dwindle.surfaces.cli.explain import decided
-from dwindle.surfaces.cli.problem_list import problem_lines
-from dwindle.surfaces.cli.status import (
-    MARGIN,
-    labelled,
-    measure_rows,
-    open_text,
-    run_rows,
-    session_rows,
-)
-from dwindle.surfaces.cli.text import WIDTH, listed, one_line
-from dwindle.surfaces.plan_files import PlanPath
-from dwindle.surfaces.standing import open_atoms
-from dwindle.surfaces.tree_run import TreeRun
+from dwindle.runner.modes.tree.prompt import Phase
+from dwindle.surfaces.cli.explain import next_decision
 
 
 def tree_facts(tree: TreeRun) -> dict[str, Any]:
@@ -45,23 +34,17 @@ def tree_facts(tree: TreeRun) -> dict[str, Any]:
     }
 
 
-def open_leaves(plan: Plan) -> tuple[AtomId, ...]:
-    """From left to right."""
-    inner = view(plan).shape.kids
-    return tuple(name for name in open_atoms(plan) if name not in inner)
-
-
 def next_step(plan: Plan) -> dict[str, Any] | None:
-    """What would be started now, and what there is left for it; None if nothing would."""
-    decision, _ = decided(plan)
+    """The session that would start now, and its remaining attempts; None if none would."""
+    decision, _ = next_decision(plan)
     action = next((a for a in decision.actions if isinstance(a, (Work, Probe))), None)
     if action is None:
         return None
     atom = plan.atoms[action.atom]
-    mode = Mode.WORK
+    mode = Phase.WORK
     if isinstance(action, Probe):
         repairs = action.atom == TREE_ROOT and is_refused(plan)
-        mode = Mode.REPAIR if repairs else Mode.PLAN
+        mode = Phase.REPAIR if repairs else Phase.PLAN
     return {
         "node": atom.id,
         "mode": mode,
@@ -73,29 +56,14 @@ def next_step(plan: Plan) -> dict[str, Any] | None:
     }
 
 
-def tree_text(file: PlanPath, tree: TreeRun, facts: dict[str, Any]) -> str:
-    plan = tree.plan
-    leaves = facts["tree"]["open_leaves"]
-    count = f"{len(leaves)}: "
-    named = f"{count}{listed(leaves, width=WIDTH - MARGIN - len(count))}"
-    lines = [
-        f"{one_line(file.path)} ({plan.kind} plan)",
-        *run_rows(plan, tree.without),
-        *_id_rows(tree),
-        labelled("iteration", _iteration(tree)),
-        labelled("open", open_text(facts)),
-        labelled("leaves", named if leaves else "none is open"),
-        *session_rows(facts),
-        labelled("next", _next(plan, facts["tree"]["next"])),
-        *measure_rows(plan, facts),
-        *problem_lines(file.path, tree.loaded.problems),
-    ]
-    return "\n".join(lines)
-
-
-def _id_rows(tree: TreeRun) -> list[str]:
+def tree_words(tree: TreeRun, facts: dict[str, Any]) -> dict[str, str]:
+    """The rows that only a tree has, in words; `facts` is what `tree_facts` returned."""
     run = tree.plan.control.run_id
-    return [] if run is None else [labelled("id", f"{run}, on {tree.branch}")]
+    return {
+        "id": "" if run is None else f"{run}, on {tree.branch}",
+        "iteration": _iteration(tree),
+        "next": _next(tree.plan, facts["next"]),
+    }
 
 
 def _iteration(tree: TreeRun) -> str:
@@ -110,11 +78,11 @@ def _next(plan: Plan, step: dict[str, Any] | None) -> str:
     if step is None:
         if plan.control.status is RunStatus.COMPLETED:
             return "nothing"
-        decision, _ = decided(plan)
+        decision, _ = next_decision(plan)
         if decision.stop is not None:
             return f"nothing: {decision.stop.reason}"
         return f"nothing: {decision.because}" if decision.because else "nothing"
     left = f"{step['planning_left']} of {step['planning_limit']} planning sessions left"
-    if step["mode"] is Mode.WORK:
+    if step["mode"] is Phase.WORK:
         left = f"{step['attempts_left']} of {step['attempts_limit']} attempts, {left}"
     return f"{step['node']} ({step['mode']}): {left}"

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dwindle import wiring
-from dwindle.kernel.model import PlanKind
-from dwindle.kernel.problem import Problem
-from dwindle.surfaces import committed
-from dwindle.surfaces.cli.output import USAGE, say
-from dwindle.surfaces.cli.problem_list import problem_json, problem_lines, summary
-from dwindle.surfaces.cli.text import as_json, counted, one_line, painted
-from dwindle.surfaces.plan_files import kind_of, plans_of, read
-from dwindle.surfaces.refusal import Refused
+from dwindle.app import ask_git
+from dwindle.app.console import USAGE, as_json, painted, say
+from dwindle.app.plans.load import load, load_to_validate, refused_changes
+from dwindle.app.plans.plan_files import kind_of, plans_of, read
+from dwindle.app.plans.problem_list import problem_json, problem_lines, summary
+from dwindle.app.refusal import Refused
+from dwindle.kernel.model import PlanKind, Problem
+from dwindle.text import amounts
+from dwindle.text.terminal import one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class ValidatedPlan:
     path: str
     kind: PlanKind | None
     problems: tuple[Problem, ...]
@@ -51,46 +51,46 @@ def validate(path: Path | None = None, /, *, json: bool = False, against: str | 
     return say(as_json(_json(judged)) if json else _text(judged), 0 if ok else USAGE)
 
 
-def judge(path: str, kind: PlanKind | None, against: str | None) -> Judged:
+def judge(path: str, kind: PlanKind | None, against: str | None) -> ValidatedPlan:
     """One file. That it cannot be read is a problem like any other."""
     try:
         data = read(path)
         named, kind = kind, kind or kind_of(path, data)
     except Refused as error:
         problem = Problem(where=(), what=error.what, hint=error.hint)
-        return Judged(path=path, kind=kind, problems=(problem,))
+        return ValidatedPlan(path=path, kind=kind, problems=(problem,))
     if kind is not PlanKind.TREE:
         if named is None and against is not None:
             raise not_a_tree(path)
         against = None
-    loaded = wiring.load(kind, data)
+    loaded = load_to_validate(kind, data)
     atoms = len(loaded.plan.atoms) if loaded.plan is not None else 0
-    found = Judged(path=path, kind=kind, problems=loaded.problems, atoms=atoms)
+    found = ValidatedPlan(path=path, kind=kind, problems=loaded.problems, atoms=atoms)
     if kind is not PlanKind.TREE or loaded.plan is None:
         return found
-    return compared(found, path, data, against)
+    return compare(found, path, data, against)
 
 
-def compared(found: Judged, path: str, data: bytes, against: str | None) -> Judged:
+def compare(found: ValidatedPlan, path: str, data: bytes, against: str | None) -> ValidatedPlan:
     """A valid tree beside its earlier version: what has passed stays, the runner's word stays."""
     version = against or "HEAD"
     if against is None:
-        before = committed.in_head(Path(path))
+        before = ask_git.committed_version(Path(path))
         if before is None:
             return found
     elif os.path.isfile(against):  # noqa: PTH113 - as above
         before = read(against)
     else:
-        before = committed.at_revision(Path(path), against)
-    old = wiring.load(PlanKind.TREE, before)
+        before = ask_git.version_at(Path(path), against)
+    old = load(PlanKind.TREE, before)
     if old.plan is not None:
-        changes = wiring.refused_changes(before, data)
+        changes = refused_changes(before, data)
         return _with(found, changes, against=version)
     problem = Problem(
         where=(),
         what=f"not compared: the version in {version} is no valid tree ({summary(old.problems)})",
         hint="name one that is: --against FILE or --against REV",
-        # Whoever mends a broken commit must be able to; who names a version means it.
+        # A user must be able to fix a broken commit; a user who names a version means it.
         warning=against is None,
     )
     return _with(found, (problem,), against=None)
@@ -101,9 +101,9 @@ def not_a_tree(path: str) -> Refused:
     return Refused(what, where=path, hint="leave out --against")
 
 
-def _with(found: Judged, more: tuple[Problem, ...], *, against: str | None) -> Judged:
+def _with(found: ValidatedPlan, more: tuple[Problem, ...], *, against: str | None) -> ValidatedPlan:
     problems = sorted((*found.problems, *more), key=lambda problem: problem.line or 0)
-    return Judged(
+    return ValidatedPlan(
         path=found.path,
         kind=found.kind,
         problems=tuple(problems),
@@ -112,13 +112,13 @@ def _with(found: Judged, more: tuple[Problem, ...], *, against: str | None) -> J
     )
 
 
-def _text(judged: list[Judged]) -> str:
+def _text(judged: list[ValidatedPlan]) -> str:
     lines: list[str] = []
     for plan in judged:
         lines += problem_lines(plan.path, plan.problems)
         path, found = one_line(plan.path), summary(plan.problems)
         if plan.ok:
-            what = counted(plan.atoms, "node" if plan.kind is PlanKind.TREE else "atom")
+            what = amounts.count(plan.atoms, "node" if plan.kind is PlanKind.TREE else "atom")
             facts = [f"{plan.kind} plan", what]
             facts += [f"compared with {plan.against}"] if plan.against else []
             facts += [found] if plan.problems else []
@@ -128,7 +128,7 @@ def _text(judged: list[Judged]) -> str:
     return "\n".join(lines)
 
 
-def _json(judged: list[Judged]) -> dict[str, Any]:
+def _json(judged: list[ValidatedPlan]) -> dict[str, Any]:
     return {
         "ok": all(plan.ok for plan in judged),
         "plans": [

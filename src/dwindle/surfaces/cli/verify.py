@@ -6,16 +6,15 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from dwindle.app.console import as_json, complain, say
+from dwindle.app.plans.plan_files import refuse_for_tree, root_of_here
+from dwindle.app.refusal import refused_by
+from dwindle.app.verify import Verified, verify_again
 from dwindle.kernel.base_case import Verdict
 from dwindle.ports.workspace import WorkspaceFailed
-from dwindle.runner.certificate import Certificate, CheckRecord, NotACertificate
-from dwindle.runner.certificate_text import MARKS
-from dwindle.surfaces.cli.output import complain, say
-from dwindle.surfaces.cli.text import as_json, one_line, row
-from dwindle.surfaces.history import root_of_here
-from dwindle.surfaces.refusal import refused_by
-from dwindle.surfaces.tree_only import refuse_for_tree
-from dwindle.surfaces.verifying import Verified, verify_again
+from dwindle.runner.gate.certificate import Certificate, CheckRecord, NotACertificate
+from dwindle.runner.gate.certificate_text import MARKS
+from dwindle.text.terminal import one_line, row
 
 DOES_NOT_HOLD = 1
 MARGIN = 11
@@ -25,7 +24,7 @@ def verify(*, mechanical: bool = False, json: bool = False) -> int:
     """Run the checks again.
 
     Args:
-        mechanical: Only those that a machine can decide; the others are not judged.
+        mechanical: Only the checks that a machine can decide.
         json: Print one JSON object.
     """
     refuse_for_tree(
@@ -89,7 +88,7 @@ def _lines(found: Verified) -> list[str]:
     lines = [
         row("run", new.run, margin=MARGIN),
         row("commit", new.commit, margin=MARGIN),
-        row("certified", _certified(found.old), margin=MARGIN),
+        row("certified", _certified_text(found.old), margin=MARGIN),
         row(
             "contained", f"{new.containment.strength} ({new.containment.mechanism})", margin=MARGIN
         ),
@@ -107,7 +106,7 @@ def _lines(found: Verified) -> list[str]:
     return [*lines, f"{verdict}: {one_line(found.comparison.because)}"]
 
 
-def _certified(old: Certificate | None) -> str:
+def _certified_text(old: Certificate | None) -> str:
     if old is None:
         return "never; this is the tip of the run's branch"
     return f"{old.at}, when it {'held' if old.holds else 'did not hold'}"

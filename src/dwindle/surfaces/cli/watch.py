@@ -1,4 +1,4 @@
-"""dwindle watch: a run as it goes on, on a whole screen; or as lines where there is none."""
+"""dwindle watch: a run, live, on the whole screen; or as lines without one."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ import sys
 import time
 from pathlib import Path
 
-from dwindle.kernel.exit_codes import EXIT_CODES
-from dwindle.kernel.model import PlanKind, StopCode
+from dwindle.app.console import complain, say
+from dwindle.app.plans.plan_files import plans_of, root_of_here
+from dwindle.kernel.model import EXIT_CODES, PlanKind, StopCode
 from dwindle.surfaces.cli.log import reader_left
-from dwindle.surfaces.cli.output import complain, say
-from dwindle.surfaces.cli.text import one_line
-from dwindle.surfaces.history import root_of_here
-from dwindle.surfaces.plan_files import plans_of
-from dwindle.surfaces.views.run_view import Follower
-from dwindle.surfaces.views.runs import current_run, known_run
-from dwindle.surfaces.views.shapes import Change, Head
+from dwindle.text import amounts
+from dwindle.text.terminal import one_line
+from dwindle.views.read_model.run_view import Follower
+from dwindle.views.read_model.runs import current_run, known_run
+from dwindle.views.read_model.shapes import Head, RunChange
 
 POLL = 0.25
 OVER = ("completed", "stopped", "resting", "cut_short")
-"""Nobody is at work: there is nothing to wait for."""
+"""Phases without a runner: there is nothing to wait for."""
 WAITING = "dwindle: no run has begun yet; waiting for one (Ctrl-C leaves)"
 
 
@@ -35,13 +34,13 @@ def watch(
     """Watch a run.
 
     Args:
-        run: The id of the run; that of the plan, if left out.
-        plan: Of which plan, where there are two.
+        run: The id of a run; the run of the plan, if left out.
+        plan: Which plan, where there are two.
         lines: Print lines, also on a terminal.
     """
     root = root_of_here()
     try:
-        named = known_run(root, run, plan) if run else _begun(root, plan)
+        named = known_run(root, run, plan) if run else _wait_for_run(root, plan)
         if lines or not _has_screen():
             return _in_lines(root, named)
         return _on_screen(root, named, follow_new=run is None)
@@ -53,8 +52,8 @@ def _has_screen() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def _begun(root: Path, plan: PlanKind | None) -> str:
-    """The run that is here, as soon as there is one; Refused where there is not even a plan."""
+def _wait_for_run(root: Path, plan: PlanKind | None) -> str:
+    """Wait for the current run to begin; Refused if there is no plan."""
     said = False
     while (found := current_run(root, plan)) is None:
         plans_of(str(root))
@@ -66,8 +65,8 @@ def _begun(root: Path, plan: PlanKind | None) -> str:
 
 
 def _on_screen(root: Path, run: str, *, follow_new: bool) -> int:
-    from dwindle.surfaces.views.full_screen import FullScreen, Gone  # noqa: PLC0415 - only then
-    from dwindle.surfaces.views.watch import Watch  # noqa: PLC0415
+    from dwindle.views.terminal.full_screen import FullScreen, Gone  # noqa: PLC0415 - only then
+    from dwindle.views.terminal.watch import Watch  # noqa: PLC0415
 
     try:
         with FullScreen() as screen:
@@ -81,7 +80,7 @@ def _on_screen(root: Path, run: str, *, follow_new: bool) -> int:
 
 
 def _in_lines(root: Path, run: str) -> int:
-    """Every event as a line with what is left, until the run is over or the reader has left."""
+    """Print every event as a line, until the run is over or the reader has closed the pipe."""
     followed = Follower(root, run)
     begun = False
     while True:
@@ -99,14 +98,15 @@ def _in_lines(root: Path, run: str) -> int:
         time.sleep(POLL)
 
 
-def _text(change: Change, *, first: bool) -> str:
+def _text(change: RunChange, *, first: bool) -> str:
     lines = [f"{event['at'][11:19]} {one_line(event['text'])}" for event in change["events"]]
     head = change["head"]
     if first:
         lines = [f"run {head['run']}, {head['kind']} plan", *lines]
-    return "\n".join([*lines[:-1], f"{lines[-1]}  [{_left(head)}]"]) if lines else ""
+    return "\n".join([*lines[:-1], f"{lines[-1]}  [{_summary(head)}]"]) if lines else ""
 
 
-def _left(head: Head) -> str:
+def _summary(head: Head) -> str:
     state = head["phase"].replace("_", " ")
-    return f"{state}, {head['open']} open, gauge {head['gauge']}, at most {head['bound']} more"
+    height, bound = amounts.count(head["gauge"]), amounts.count(head["bound"])
+    return f"{state}, {head['open']} open, gauge {height}, at most {bound} more"

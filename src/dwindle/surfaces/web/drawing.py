@@ -1,4 +1,4 @@
-"""The graph as the page draws it: boxes and lines, with solved parts folded away if it likes."""
+"""The graph as the page draws it: boxes and lines, with finished parts folded on request."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from typing import Any, Final
 
 import msgspec
 
-from dwindle.surfaces.views.layout import Layout, Node, layout, nodes_of, path
-from dwindle.surfaces.views.shapes import NodeView
+from dwindle.views.layout.layout import layout, nodes_of, path
+from dwindle.views.layout.parts import Layout, LayoutNode
+from dwindle.views.read_model.shapes import NodeView
 
 KEPT: Final = 16
 MANY: Final = 120
-"""Nodes; more are not taken in at a glance, and what is over is folded at first."""
+"""With more nodes than this, finished parts are folded at first."""
 
 
 class Drawings:
-    """Statuses come and go; the same boxes and lines are not worked out twice."""
+    """A cache: changes of status do not change boxes and lines."""
 
     def __init__(self) -> None:
-        self._made: OrderedDict[tuple[bool, tuple[Node, ...]], bytes] = OrderedDict()
+        self._made: OrderedDict[tuple[bool, tuple[LayoutNode, ...]], bytes] = OrderedDict()
 
     def of(self, nodes: list[NodeView], *, solved: bool | None, toggled: Collection[str]) -> bytes:
-        """As JSON. `solved`: fold what is over; None: if there is much. `toggled`: these not so."""
+        """As JSON. `solved`: fold finished parts; None: if there are many. `toggled`: but these."""
         solved = len(nodes) > MANY if solved is None else solved
-        folded = folded_of(nodes, solved=solved, toggled=toggled)
+        folded = folded_parents(nodes, solved=solved, toggled=toggled)
         drawn = nodes_of(nodes, folded)
         key = (solved, drawn)
         if key not in self._made:
@@ -36,7 +37,9 @@ class Drawings:
         return self._made[key]
 
 
-def folded_of(nodes: list[NodeView], *, solved: bool, toggled: Collection[str]) -> frozenset[str]:
+def folded_parents(
+    nodes: list[NodeView], *, solved: bool, toggled: Collection[str]
+) -> frozenset[str]:
     """The parents below which nothing is drawn."""
     parents = [node for node in nodes if node["children"] and node["kind"] != "root"]
     over = {node["id"] for node in parents if solved and node["status"] in _OVER}

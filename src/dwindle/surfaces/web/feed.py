@@ -1,8 +1,8 @@
-"""One run, followed once however many look at it, and told to all of them.
+"""One run, followed once and sent to all its viewers.
 
-The runner knows nothing of this: the journal is read as it grows, by this process and at its
-expense. Nobody looking: nothing is read. What changed is encoded once; a viewer that cannot keep up
-is not waited for, but given the whole picture again when it can.
+This process reads the journal as it grows; the runner knows nothing of it. Without viewers nothing
+is read. A change is encoded once; a viewer that cannot keep up is not waited for, but gets the
+whole picture again later.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from dwindle.surfaces.views.attempt_files import last_lines
-from dwindle.surfaces.views.run_view import Follower
-from dwindle.surfaces.views.shapes import Picture, SessionView
+from dwindle.views.read_model.attempt_files import last_lines
+from dwindle.views.read_model.run_view import Follower
+from dwindle.views.read_model.shapes import RunPicture, SessionView
 
 PACE: Final = 0.1
 """Seconds between two looks at the journal."""
@@ -58,14 +58,14 @@ class Feed:
         self.left = time.monotonic()
 
     def warm(self) -> None:
-        self._reader.submit(self._whole)
+        self._reader.submit(self._full_picture)
 
     @property
     def is_watched(self) -> bool:
         return bool(self._viewers)
 
-    async def asked(self, question: Callable[[Follower], T]) -> T:
-        """Something about the run as it is now."""
+    async def ask(self, question: Callable[[Follower], T]) -> T:
+        """Answer a question about the run as it is now."""
 
         def answer() -> T:
             if not self._viewers:
@@ -75,18 +75,18 @@ class Feed:
         return await self._on_reader(answer)
 
     async def session(self, nonce: int) -> SessionView | None:
-        return await self.asked(lambda _: self._sessions.get(nonce))
+        return await self.ask(lambda _: self._sessions.get(nonce))
 
-    async def watched(self) -> AsyncGenerator[bytes, None]:
-        """Server-sent events: the picture, then what changes, for as long as somebody reads."""
+    async def stream(self) -> AsyncGenerator[bytes, None]:
+        """Server-sent events: the picture, then changes, until the viewer leaves."""
         news: asyncio.Queue[bytes | None] = asyncio.Queue(BEHIND)
-        whole = await self._on_reader(self._whole)
+        picture = await self._on_reader(self._full_picture)
         self._viewers[news] = None
         try:
-            # Nothing was told between the picture and this line: both are on our own thread.
+            # No event can come between the picture and this line: both run on our own thread.
             if self._task is None:
                 self._task = asyncio.create_task(self._follow())
-            yield whole
+            yield picture
             while True:
                 try:
                     message = await asyncio.wait_for(news.get(), HEARTBEAT)
@@ -95,7 +95,7 @@ class Feed:
                     continue
                 if message == END:
                     return
-                yield await self._on_reader(self._whole) if message is None else message
+                yield await self._on_reader(self._full_picture) if message is None else message
         finally:
             self._viewers.pop(news, None)
             self.left = time.monotonic()
@@ -107,7 +107,7 @@ class Feed:
         return await asyncio.get_running_loop().run_in_executor(self._reader, work)
 
     def tell(self, news: bytes | None) -> None:
-        """None: everything is different."""
+        """Send a message to all viewers; None: send the whole picture."""
         for viewer in self._viewers:
             if viewer.full():
                 while not viewer.empty():
@@ -117,7 +117,7 @@ class Feed:
                 viewer.put_nowait(news)
 
     def end(self) -> None:
-        """Everybody is sent home."""
+        """End all streams."""
         for viewer in self._viewers:
             while not viewer.empty():
                 viewer.get_nowait()
@@ -138,7 +138,7 @@ class Feed:
     # --- on the reader's thread ------------------------------------------------------------------
 
     def look(self) -> bytes | None:
-        """What to tell; empty if it is best told as a new picture."""
+        """The change as a message; empty if viewers need a new picture; None if nothing changed."""
         change = self._follower.poll()
         if change is None:
             return None
@@ -149,7 +149,7 @@ class Feed:
             self._sessions[session["nonce"]] = session
         return b"" if change["reset"] else message("change", change)
 
-    def _whole(self) -> bytes:
+    def _full_picture(self) -> bytes:
         if not self._viewers:
             self.look()
         if self._picture is None or self._picture[0] != self._version:
@@ -181,8 +181,8 @@ class Feed:
         return record
 
 
-def record_of(picture: Picture) -> Mapping[str, Any]:
-    """What is long and seldom changes, so that it need not be sent with every event."""
+def record_of(picture: RunPicture) -> Mapping[str, Any]:
+    """The parts of the picture that are long and seldom change."""
     trail = [
         {**entry, "reason": str(entry["reason"])[:REASON]} for entry in picture["trail"][-TRAIL:]
     ]
@@ -195,7 +195,7 @@ def message(kind: str, data: object) -> bytes:
 
 
 class Feeds:
-    """Those that are looked at, or were a moment ago."""
+    """The feeds that are viewed, or were a moment ago."""
 
     def __init__(self, root: Path) -> None:
         self._root = root

@@ -1,7 +1,7 @@
-"""Which runs there are, and which is the current one: asked often, and worked out seldom.
+"""The list of runs and the current run, cached.
 
-To find out takes reading whole plans. So what was found is good for as long as no plan file and no
-journal has changed, and for a moment longer while a run keeps changing them.
+Computing it takes reading whole plans. So a result is used as long as no plan file and no journal
+has changed, and for a moment longer while a run keeps changing them.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Final
 
 import msgspec
 
-from dwindle.surfaces.plan_place import JOURNALS
-from dwindle.surfaces.views.plain_text import plain
-from dwindle.surfaces.views.run_view import current_run, runs
-from dwindle.wiring import PLAN_FILES
+from dwindle.app.paths import JOURNALS
+from dwindle.app.plans.load import PLAN_FILES
+from dwindle.text.escape import excerpt
+from dwindle.views.read_model.run_view import current_run, runs
 
 FRESH: Final = 2.0
 """Seconds."""
@@ -25,7 +25,7 @@ Signs = tuple[tuple[str, int, int], ...]
 
 
 class Listing:
-    """May be asked from any thread; one of them works it out, the others wait for it."""
+    """Thread-safe: one thread computes, the others wait for it."""
 
     def __init__(self, root: Path, *, fresh: float = FRESH) -> None:
         self._root = root
@@ -47,13 +47,13 @@ class Listing:
         with self._lock:
             signs, now = self._signs(), time.monotonic()
             if self._runs is None or not self._holds(self._runs[:2], signs, now):
-                folder = plain(self._root.name, 200)
+                folder = excerpt(self._root.name, 200)
                 found = {"runs": runs(self._root), "current": current, "folder": folder}
                 self._runs = (signs, now, msgspec.json.encode(found))
             return self._runs[2]
 
     def _signs(self) -> Signs:
-        """What all of it is made from, as far as one can tell without reading it."""
+        """Names, times and sizes of all files that the result depends on."""
         paths = [*(self._root / name for name in PLAN_FILES.values()), self._root / ".git/HEAD"]
         found = []
         for path in (*paths, *(self._root / JOURNALS).glob("*.jsonl")):

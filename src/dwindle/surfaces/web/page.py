@@ -1,4 +1,4 @@
-"""The application: the page, what it asks for, and what may be asked of it.
+"""The application: the page, its data, and its actions.
 
 GET  /                                   the page; its parts are under /static/
 GET  /api/runs                           every run on record
@@ -26,17 +26,17 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from dwindle.app.refusal import Refused
 from dwindle.kernel.model import PlanKind
 from dwindle.ports.store import StoreFailed
-from dwindle.surfaces.refusal import Refused
-from dwindle.surfaces.views.attempt_files import parts_of, read_part
-from dwindle.surfaces.views.plain_text import plain
-from dwindle.surfaces.views.shapes import SessionView
-from dwindle.surfaces.web import wishes
-from dwindle.surfaces.web.doorway import Door, Doorway
+from dwindle.surfaces.web import actions
+from dwindle.surfaces.web.access import AccessControl, AccessPolicy
 from dwindle.surfaces.web.drawing import Drawings
 from dwindle.surfaces.web.feed import Feed, Feeds
 from dwindle.surfaces.web.listing import Listing
+from dwindle.text.escape import excerpt
+from dwindle.views.read_model.attempt_files import parts_of, read_part
+from dwindle.views.read_model.shapes import SessionView
 
 KINDS: Final = {
     ".html": "text/html; charset=utf-8",
@@ -45,14 +45,14 @@ KINDS: Final = {
     ".svg": "image/svg+xml",
 }
 LARGEST: Final = 64 << 10
-"""Bytes that may be sent to us at once."""
+"""Bytes of a request body."""
 CURRENT: Final = "current"
 """In place of a run: the one of the plan that is here now."""
-WISHES: Final[dict[str, Callable[[Path, str, PlanKind, dict[str, Any]], list[str]]]] = {
-    "stop": wishes.stop,
-    "preview": wishes.preview,
-    "redirect": wishes.redirect,
-    "confirm": wishes.confirm,
+ACTIONS: Final[dict[str, Callable[[Path, str, PlanKind, dict[str, Any]], list[str]]]] = {
+    "stop": actions.stop,
+    "preview": actions.preview,
+    "redirect": actions.redirect,
+    "confirm": actions.confirm,
 }
 
 
@@ -83,21 +83,21 @@ class Page:
             return _refusal("there is no such file", code=404)
         return Response(content, media_type=KINDS[Path(name).suffix])
 
-    # --- what it asks for ------------------------------------------------------------------------
+    # --- data ------------------------------------------------------------------------------------
 
     async def runs(self, _: Request) -> Response:
         return _json(await asyncio.to_thread(self._listing.runs))
 
     async def events(self, request: Request) -> Response:
         feed = await self._feed(request)
-        return StreamingResponse(feed.watched(), media_type="text/event-stream")
+        return StreamingResponse(feed.stream(), media_type="text/event-stream")
 
     async def layout(self, request: Request) -> Response:
         asked = request.query_params
         toggled = [name for name in asked.get("toggled", "").split(",") if name]
         solved = {"1": True, "0": False}.get(asked.get("solved", ""))
         feed = await self._feed(request)
-        drawn = await feed.asked(
+        drawn = await feed.ask(
             lambda follower: self._drawings.of(
                 follower.picture()["nodes"], solved=solved, toggled=toggled
             )
@@ -126,28 +126,28 @@ class Page:
             from_end=start < 0,
         )
         if found is None:
-            return _refusal("nothing of that name was kept", code=404)
+            return _refusal("no part of this name was kept", code=404)
         return _json(msgspec.json.encode(found))
 
-    # --- what may be asked of it -----------------------------------------------------------------
+    # --- actions ---------------------------------------------------------------------------------
 
-    async def wish(self, request: Request) -> Response:
-        do = WISHES.get(request.path_params["wish"])
+    async def action(self, request: Request) -> Response:
+        do = ACTIONS.get(request.path_params["action"])
         if do is None:
-            return _refusal("nothing like that can be asked for", code=404)
+            return _refusal("there is no such action", code=404)
         feed = await self._feed(request)
-        asked = await _asked(request)
-        kind = await feed.asked(lambda follower: PlanKind(follower.kind))
+        asked = await _json_body(request)
+        kind = await feed.ask(lambda follower: PlanKind(follower.kind))
         try:
             said = await asyncio.to_thread(do, self._root, feed.run, kind, asked)
-        except wishes.Outdated as news:
+        except actions.Outdated as news:
             return JSONResponse({"error": str(news), "hint": "", "said": news.lines}, 409)
         return JSONResponse({"said": said})
 
     # --- both ------------------------------------------------------------------------------------
 
     def warm(self) -> None:
-        """Read the current run before anybody asks, so that the first who does need not wait."""
+        """Read the current run beforehand, so that the first viewer need not wait."""
         found = self._listing.current()
         if found is not None:
             self._feeds.of(found).warm()
@@ -162,7 +162,7 @@ class Page:
         try:
             return self._feeds.of(run)
         except StoreFailed:
-            raise Refused("this can be no run's name") from None
+            raise Refused("this is not the name of a run") from None
 
     async def _session(self, request: Request) -> tuple[Feed, SessionView]:
         feed = await self._feed(request)
@@ -172,9 +172,9 @@ class Page:
         return feed, session
 
 
-async def _asked(request: Request) -> dict[str, Any]:
+async def _json_body(request: Request) -> dict[str, Any]:
     if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-        raise Refused("say it in JSON")
+        raise Refused("the body has to be JSON")
     body = b""
     try:
         async for piece in request.stream():
@@ -182,7 +182,7 @@ async def _asked(request: Request) -> dict[str, Any]:
             if len(body) > LARGEST:
                 raise Refused(f"that is too long: at most {LARGEST} bytes")
         found = msgspec.json.decode(body or b"{}")
-    except (msgspec.DecodeError, ClientDisconnect, UnicodeDecodeError):
+    except (msgspec.DecodeError, ClientDisconnect, UnicodeDecodeError, RecursionError):
         raise Refused("that is no JSON") from None
     if not isinstance(found, dict):
         raise Refused("that is no JSON object")
@@ -197,14 +197,14 @@ def _refusal(what: str, hint: str = "", code: int = 400) -> Response:
     return JSONResponse({"error": what, "hint": hint}, code)
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _on_refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, Refused)  # noqa: S101 - it is registered for nothing else
     place = f"{error.where}: " if error.where else ""
     code = 404 if error.code == 404 else 400
-    return _refusal(plain(f"{place}{error.what}"), plain(error.hint), code)
+    return _refusal(excerpt(f"{place}{error.what}"), excerpt(error.hint), code)
 
 
-def application(page: Page, door: Door) -> Starlette:
+def application(page: Page, access: AccessPolicy) -> Starlette:
     return Starlette(
         routes=[
             Route("/", page.index),
@@ -214,8 +214,8 @@ def application(page: Page, door: Door) -> Starlette:
             Route("/api/runs/{run}/layout", page.layout),
             Route("/api/runs/{run}/sessions/{nonce:int}", page.session),
             Route("/api/runs/{run}/sessions/{nonce:int}/part", page.part),
-            Route("/api/runs/{run}/{wish}", page.wish, methods=["POST"]),
+            Route("/api/runs/{run}/{action}", page.action, methods=["POST"]),
         ],
-        middleware=[Middleware(Doorway, door=door)],
-        exception_handlers={Refused: _refused},
+        middleware=[Middleware(AccessControl, access=access)],
+        exception_handlers={Refused: _on_refused},
     )

@@ -1,11 +1,11 @@
 """Agents that lie, cheat, break out and break things: who they are, and what each one tries.
 
-The programs themselves are in `__main__`, which needs nothing but Python, so that it can be run in
-places where this package cannot be seen:
+The programs themselves are in `__main__`, and need nothing but this package and Python:
 
     python -m dwindle.testing.adversaries NAME --token TOKEN --outside FOLDER
 
-`dwindle torture` puts each of them to work in a small repository and looks at what is left.
+`dwindle torture` puts each of them to work in a small repository and looks at what is left. Just
+before its deed each one leaves a mark in its log; without it nothing was tried, and nothing held.
 """
 
 from __future__ import annotations

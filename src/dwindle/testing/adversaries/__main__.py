@@ -1,4 +1,4 @@
-"""The programs of the adversaries; see the package. Needs nothing but Python, and no harm is meant.
+"""The programs of the adversaries; see the package. No harm is meant.
 
 Each may be started several times in one run. Whatever one of them leaves running gives up by itself
 after a while.
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dwindle.testing.adversaries import gates as gates  # noqa: PLC0414 - its programs are listed
-from dwindle.testing.adversaries.here import PROGRAMS, Here, program
+from dwindle.testing.adversaries.here import BEGINS, FAILS, PROGRAMS, Here, mark, program
 
 LIFETIME = 20.0
 MEBIBYTE = 1 << 20
@@ -35,7 +35,13 @@ def main(words: list[str]) -> int:
     parser.add_argument("--token", default="", help="stands in the command line of all it starts")
     parser.add_argument("--outside", type=Path, default=Path(os.devnull), help="not its business")
     asked = parser.parse_args(words)
-    PROGRAMS[asked.name](Here(asked.token, asked.outside))
+    here = Here(asked.token, asked.outside)
+    mark(BEGINS)
+    try:
+        PROGRAMS[asked.name](here)
+    except Exception:
+        mark(FAILS)
+        raise
     return 0
 
 

@@ -3,9 +3,10 @@
 import { h, put, s, the } from "./dom.js";
 import { count } from "./format.js";
 
-const SIGNS = { backtrack: "↩", backjump: "⤺", redirect: "◆" };
+const SIGNS = { backtrack: "↩", backjump: "⤺", wind: "↻", redirect: "◆" };
+const TONES = { wind: "park", redirect: "ask" };
 const CROWD = 10;
-const NAMES = { backtrack: "a way was given up", backjump: "turned back to an earlier choice", redirect: "redirected" };
+const NAMES = { backtrack: "a way was given up", backjump: "turned back to an earlier choice", wind: "a new wind: what was parked is tried again", redirect: "redirected" };
 
 export function curve(run) {
   const place = the("curve").querySelector(".body");
@@ -33,7 +34,7 @@ export function curve(run) {
   const kinds = Object.keys(SIGNS).filter((kind) => marks.some((mark) => mark.kind === kind));
   put(place, chart, h("div", { class: "key" },
     h("span", {}, h("i"), "open atoms"), h("span", {}, h("i", { class: "gauge" }), "gauge: work left"),
-    kinds.map((kind) => h("span", {}, h("b", { class: kind === "redirect" ? "ask" : "bad" }, SIGNS[kind]), `${NAMES[kind]} (${marks.filter((mark) => mark.kind === kind).length})`))));
+    kinds.map((kind) => h("span", {}, h("b", { class: TONES[kind] ?? "bad" }, SIGNS[kind]), `${NAMES[kind]} (${marks.filter((mark) => mark.kind === kind).length})`))));
 }
 
 // Where iterations begin; as many as there is room for.

@@ -1,8 +1,8 @@
 // One atom from near: what stands for it, what was tried, what changed, what was said, what judged it.
 
 import { h, put, say, steady, tabs, the } from "./dom.js";
-import { clock, duration, money, plural, short, words } from "./format.js";
-import { look, standing, title } from "./run.js";
+import { clock, cost, duration, plural, short, words } from "./format.js";
+import { look, more, standing, title, why } from "./run.js";
 import { get, ofRun } from "./server.js";
 
 const TABS = [["about", "About"], ["attempts", "Attempts"], ["diff", "Difference"], ["prompt", "Prompt"], ["log", "Log"], ["checks", "Checks"]];
@@ -87,6 +87,7 @@ export class Detail {
     const spent = tried.reduce((sum, one) => [sum[0] + one.tokens, sum[1] + one.usd, sum[2] + (one.end ?? this.run.seconds) - one.start], [0, 0, 0]);
     const row = (label, ...value) => value.flat().some((one) => one) ? [h("dt", {}, label), h("dd", {}, value)] : [];
     return [h("dl", {},
+      row(node.undone === "failing" ? "Failed, last" : "Parked, last", node.undone ? why(node) : ""), row("Holds up", this.#links(node.holds_up), more(node)),
       row("Binding", node.binding?.summary),
       row("Artifacts", node.binding?.artifacts.join("\n")),
       row("Waits for", this.#links(node.depends_on)),
@@ -95,7 +96,7 @@ export class Detail {
       row("Taken", node.selected), row("Given up", this.#links(node.failed)),
       row("Split because", node.reason), row("Its check", node.check),
       row("Attempts", node.kind === "atom" && !node.children.length ? `${node.attempts} of ${node.max_attempts}` : ""),
-      row("Spent", tried.length ? `${plural(tried.length, "session")}, ${duration(spent[2])}, ${short(spent[0])} tokens, ${money(spent[1])}` : "")),
+      row("Spent", tried.length ? [plural(tried.length, "session"), duration(spent[2]), cost(spent[0], spent[1])].filter(Boolean).join(", ") : "")),
     h("div", { class: "deeds" }, this.#deeds(node))];
   }
 
@@ -119,7 +120,7 @@ export class Detail {
   _attempts(_, tried) {
     if (!tried.length) return h("p", { class: "empty" }, "No session has worked on this yet.");
     return [...tried].reverse().map((one) => h("div", { class: "attempt" },
-      h("div", { class: "line" }, h("span", { class: `word ${one.outcome}` }, words(one.outcome)), h("span", {}, `${one.role}, iteration ${one.iteration}`), h("span", {}, clock(one.start_at)), h("span", {}, duration((one.end ?? this.run.seconds) - one.start)), one.tokens ? h("span", {}, `${short(one.tokens)} tokens, ${money(one.usd)}`) : null, one.guard ? h("span", {}, `guard: ${one.guard}`) : null),
+      h("div", { class: "line" }, h("span", { class: `word ${one.outcome}` }, words(one.outcome)), h("span", {}, `${one.role}, iteration ${one.iteration}`), h("span", {}, clock(one.start_at)), h("span", {}, duration((one.end ?? this.run.seconds) - one.start)), one.tokens || one.usd ? h("span", {}, cost(one.tokens, one.usd, one)) : null, one.guard ? h("span", {}, `guard: ${one.guard}`) : null),
       one.words ? h("div", { class: "words" }, one.words) : null,
       h("div", { class: "parts" }, [["log", "Log"], ["prompt", "Prompt"], ["diff", "Difference"]].map(([key, label]) => h("button", { type: "button", on: { click: () => { this.nonce = one.nonce; this.tab = key; this.#body(); } } }, label)))));
   }

@@ -1,4 +1,4 @@
-// Everything that is shown passes through here as text. Nothing becomes markup, whoever wrote it.
+// Everything that is shown passes through here as text. Nothing becomes markup, no matter who wrote it.
 
 const SVG = "http://www.w3.org/2000/svg";
 

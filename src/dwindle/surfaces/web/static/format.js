@@ -1,9 +1,10 @@
+// The same rules as dwindle/text/amounts.py.
 export function duration(seconds) {
-  const whole = Math.max(0, Math.round(seconds));
-  if (seconds < 10) return `${Math.max(0, seconds).toFixed(1)} s`;
-  if (whole < 60) return `${whole} s`;
-  if (whole < 3600) return `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;
-  return `${Math.floor(whole / 3600)} h ${String(Math.floor((whole % 3600) / 60)).padStart(2, "0")} min`;
+  const from = Math.max(0, seconds);
+  if (from < 10) return `${Number(from.toFixed(from < 1 ? 2 : 1))} s`;
+  const whole = Math.floor(from);
+  const parts = [[Math.floor(whole / 3600), "h"], [Math.floor(whole / 60) % 60, "min"], [whole % 60, "s"]];
+  return parts.filter(([number]) => number).map(([number, unit]) => `${number} ${unit}`).join(" ");
 }
 
 export function count(number) {
@@ -16,7 +17,12 @@ export function short(number) {
   return `${(number / 1e6).toFixed(number < 1e8 ? 1 : 0)} M`;
 }
 
-export const money = (usd) => `$${usd.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: usd && usd < 1 ? 3 : 2 })}`;
+export const money = (usd, estimated = false) => `${estimated ? "about " : ""}${usd.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: usd > 0 && usd < 0.1 ? 4 : 2 })} USD`;
+
+export function cost(tokens, usd, { estimated = false, unpriced = 0 } = {}) {
+  const parts = [tokens ? plural(tokens, "token") : "", usd ? money(usd, estimated) : "", usd && unpriced ? `${plural(unpriced, "token")} of unknown price` : ""];
+  return parts.filter(Boolean).join(", ");
+}
 
 export const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 

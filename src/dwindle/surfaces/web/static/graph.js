@@ -2,7 +2,7 @@
 // and then only touched where something has changed.
 
 import { h, put, s, the } from "./dom.js";
-import { OVER, look, standing, title } from "./run.js";
+import { OVER, look, standing, title, why } from "./run.js";
 import { get, ofRun } from "./server.js";
 import { Sheet } from "./sheet.js";
 
@@ -111,8 +111,9 @@ export class Graph {
     box.over = OVER.includes(node.status);
     box.button.className = `box ${node.kind} ${look(node)}${name === this.chosen ? " chosen" : ""}`;
     const text = node.kind === "group" ? title(node) : node.description || title(node);
-    box.button.title = node.kind === "group" ? `${title(node)}${node.failed.length ? `; ${node.failed.length} given up` : ""}` : node.description;
-    box.button.setAttribute("aria-label", [name, text, standing(node), hidden ? `${hidden} below, folded` : ""].filter(Boolean).join(", "));
+    const parked = node.status === "parked" ? `parked, last: ${why(node)}` : "";
+    box.button.title = [node.kind === "group" ? `${title(node)}${node.failed.length ? `; ${node.failed.length} given up` : ""}` : node.description, parked].filter(Boolean).join("\n");
+    box.button.setAttribute("aria-label", [name, text, parked || standing(node), hidden ? `${hidden} below, folded` : ""].filter(Boolean).join(", "));
     put(box.button,
       h("span", { class: "id" }, h("span", { class: "name" }, node.kind === "group" && !/^or(?![a-z])/i.test(name) ? `or ${name}` : name), note(node) ? h("span", { class: "note" }, note(node)) : null,
         node.children.length ? h("span", { class: "fold", title: folded ? "Unfold" : "Fold" }, folded ? `+${hidden}` : "−") : null),
@@ -184,6 +185,7 @@ export class Graph {
 function note(node) {
   if (node.kind === "group") return "";
   if (node.status === "running" && node.children.length === 0) return `attempt ${Math.max(1, node.attempts)}`;
+  if (node.status === "parked") return "parked";
   if (node.status === "resolved" || node.attempts === 0 || node.children.length) return "";
   return `${node.attempts} of ${node.max_attempts} tried`;
 }

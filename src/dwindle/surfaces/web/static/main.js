@@ -8,6 +8,7 @@ import { budgets, glance, questions, tick as tickGlance } from "./glance.js";
 import { Graph } from "./graph.js";
 import { now, tick as tickNow } from "./now.js";
 import { Outline, legend } from "./outline.js";
+import { parked } from "./parked.js";
 import * as record from "./record.js";
 import { Redirect, ask } from "./redirect.js";
 import { Run } from "./run.js";
@@ -99,12 +100,12 @@ function draw() {
   update.asked = false;
   const news = new Set(waiting);
   waiting.clear();
-  if (news.has("head") || news.has("nodes")) { glance(run); acts(); }
+  if (news.has("head") || news.has("nodes")) { glance(run); parked(run, open); acts(); }
   if (news.has("head")) { the("goal").textContent = run.goal; the("goal").title = run.goal; document.title = `${run.head.open ? `${run.head.open} open · ` : ""}${run.goal || "dwindle"}`; questions(run, isCurrent(), tell); announce(); }
   if (news.has("nodes") && asList) outline.draw(run);
   if (news.has("head") || news.has("tails") || news.has("sessions")) now(run, open);
   if (news.has("points") || news.has("head")) curve(run);
-  if (news.has("record") || news.has("all")) { budgets(run); notes(); }
+  if (news.has("record") || news.has("all")) { budgets(run); parked(run, open); notes(); }
   const mine = { timeline: "sessions", events: "events" }[tab] ?? "record";
   if (news.has(mine) || news.has("all")) more();
   document.documentElement.dataset.drawn = String(run.nodes.size);

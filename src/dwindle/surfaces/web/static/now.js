@@ -1,7 +1,8 @@
 // Who is at work, for how long, and what they say.
 
 import { h, put, the } from "./dom.js";
-import { duration, money, short } from "./format.js";
+import { cost, duration } from "./format.js";
+import { isStuck } from "./run.js";
 
 export function now(run, open) {
   const place = the("now").querySelector(".body");
@@ -17,7 +18,7 @@ export function now(run, open) {
         h("span", { class: "what", title: what }, what),
         h("span", { class: "since", data: { start: session.start } }, duration(run.seconds - session.start))),
       session.waits ? h("div", { class: "hint" }, `waits: ${session.waits}`) : null,
-      session.usd || session.tokens ? h("div", { class: "hint" }, `${money(session.usd)}, ${short(session.tokens)} tokens`) : null,
+      session.usd || session.tokens ? h("div", { class: "hint" }, cost(session.tokens, session.usd, session)) : null,
       lines.length ? h("div", { class: "tail" }, lines.map((line) => h("div", {}, line))) : null);
   }));
   if (focused) place.querySelector(`[data-nonce="${focused}"]`)?.focus();
@@ -33,6 +34,7 @@ function idle(run) {
   if (phase === "cut_short") return "Nothing: its runner was ended in the middle. `dwindle run` goes on from there.";
   if (phase === "completed") return "Nothing: every check of the base case passed.";
   if (phase === "pending") return "Nothing yet. `dwindle run` begins.";
+  if (isStuck(run)) return "Nothing: what is left is parked.";
   if (run.head.questions.length) return "Nothing: your word is needed.";
   return "Nothing. `dwindle run` goes on from here.";
 }

@@ -31,7 +31,7 @@ export class Outline {
   }
 }
 
-const LEGEND = [["ready", "ready"], ["running", "running"], ["resolved", "resolved"], ["pending", "waits"], ["failed", "given up"], ["left", "aside: left, or in reserve"], ["or", "or: one of several ways"]];
+const LEGEND = [["ready", "ready"], ["running", "running"], ["resolved", "resolved"], ["pending", "waits"], ["parked", "parked: nothing left to try for now"], ["failed", "given up"], ["left", "aside: left, or in reserve"], ["or", "or: one of several ways"]];
 
 export function legend() {
   put(the("legend"), LEGEND.map(([name, text]) => h("li", { class: name }, h("i"), text)));

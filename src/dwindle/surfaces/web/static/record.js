@@ -1,7 +1,7 @@
 // What is on record: spending, trail, corrections, checks and certificate, events.
 
 import { h, put } from "./dom.js";
-import { clock, count, duration, money, plural, short, words } from "./format.js";
+import { clock, count, duration, money, plural, words } from "./format.js";
 
 const table = (heads, rows, foot = null) => h("table", {},
   h("thead", {}, h("tr", {}, heads.map((name) => name.endsWith("#") ? h("th", { class: "number" }, name.slice(0, -1)) : h("th", {}, name)))),
@@ -12,16 +12,16 @@ const none = (text) => h("p", { class: "empty" }, text);
 export function spending(place, run) {
   const spent = run.spending;
   const by = (totals, label) => Object.entries(totals).sort((a, b) => b[1].usd - a[1].usd || b[1].tokens - a[1].tokens || b[1].seconds - a[1].seconds).map(([name, total]) => h("tr", {},
-    h("td", {}, label(name)), number(count(total.sessions)), number(short(total.read)), number(short(total.cached)), number(short(total.written)), number(short(total.tokens)), number(price(total)), number(duration(total.seconds)),
+    h("td", {}, label(name)), number(count(total.sessions)), number(count(total.read)), number(count(total.cached)), number(count(total.written)), number(count(total.tokens)), number(price(total)), number(duration(total.seconds)),
     h("td", { style: { width: "18%" } }, h("span", { class: "share", style: { width: `${share(total, spent.run)}%` } }))));
   const heads = ["sessions#", "read#", "from cache#", "written#", "tokens#", "cost#", "time#", "share"];
-  const sum = h("tfoot", {}, h("tr", {}, h("td", {}, "the run"), number(count(spent.run.sessions)), number(short(spent.run.read)), number(short(spent.run.cached)), number(short(spent.run.written)), number(short(spent.run.tokens)), number(price(spent.run)), number(duration(spent.run.seconds)), h("td")));
+  const sum = h("tfoot", {}, h("tr", {}, h("td", {}, "the run"), number(count(spent.run.sessions)), number(count(spent.run.read)), number(count(spent.run.cached)), number(count(spent.run.written)), number(count(spent.run.tokens)), number(price(spent.run)), number(duration(spent.run.seconds)), h("td")));
   if (!spent.run.sessions) { put(place, none("Nothing was spent yet.")); return; }
   put(place, table(["role", ...heads], by(spent.by_role, (name) => name), sum),
     h("details", {}, h("summary", { class: "empty" }, "By atom"), table(["atom", ...heads], by(spent.by_atom, (name) => name || "base case"))));
 }
 
-const price = (total) => `${total.estimated ? "≈ " : ""}${money(total.usd)}${total.unpriced ? " +" : ""}`;
+const price = (total) => `${money(total.usd, total.estimated)}${total.unpriced ? " +" : ""}`;
 const share = (total, all) => Math.round(100 * (all.usd ? total.usd / all.usd : all.tokens ? total.tokens / all.tokens : all.seconds ? Math.min(1, total.seconds / all.seconds) : 0));
 
 export function trail(place, run, open) {
@@ -31,7 +31,7 @@ export function trail(place, run, open) {
   put(place, table(["when", "what", "where", "why"], list.map((entry) => h("tr", {},
     h("td", { class: "when" }, clock(entry.timestamp)),
     h("td", { class: "kind" }, h("span", { class: `word ${entry.type}` }, words(entry.type))),
-    h("td", { class: "kind mono" }, entry.or_group ? [link(entry.or_group, open), entry.selected ? [" → ", link(entry.selected, open)] : ""] : entry.atom ? [link(entry.atom, open), entry.attempt ? `, attempt ${entry.attempt}` : ""] : ""),
+    h("td", { class: "kind mono" }, entry.or_group ? [link(entry.or_group, open), entry.selected ? [" → ", link(entry.selected, open)] : ""] : entry.atom ? [link(entry.atom, open), entry.attempt ? `, attempt ${entry.attempt}` : ""] : entry.type === "wind" ? `wind ${entry.attempt}` : ""),
     h("td", {}, first(entry.reason))))),
   length > list.length ? none(`The last ${list.length} of ${length}; \`dwindle log\` has all.`) : null);
 }
@@ -40,7 +40,7 @@ const link = (name, open) => h("button", { type: "button", class: "link mono", o
 const first = (text) => { const [line] = String(text).split("\n", 1); return line.length > 300 ? `${line.slice(0, 300)}…` : line; };
 
 export function corrections(place, run) {
-  if (!run.corrections.length) { put(place, none("Nobody has redirected this run.")); return; }
+  if (!run.corrections.length) { put(place, none("This run was not redirected.")); return; }
   put(place, table(["when", "what", "the Trail", "in words"], [...run.corrections].reverse().map((one) => h("tr", {},
     h("td", { class: "when" }, clock(one.timestamp)), h("td", { class: "kind" }, h("span", { class: "word redirect" }, words(one.type))),
     h("td", {}, one.trail_cleared ? "cleared" : "kept"), h("td", {}, one.description)))));
@@ -61,7 +61,8 @@ export function checks(place, run) {
 function certificate(made) {
   return h("p", {}, h("span", { class: `word ${made.holds ? "passed" : "failed"}` }, made.holds ? "it holds" : words(made.verdict)),
     " on commit ", h("code", {}, made.commit.slice(0, 12)), `, ${clock(made.at)}; containment ${made.containment.strength}, by ${made.containment.mechanism}; ${plural(made.pins.length, "pinned file")}`,
-    made.not_needed.length ? `; not needed: ${made.not_needed.join(", ")}` : "");
+    made.not_needed.length ? `; not needed: ${made.not_needed.join(", ")}` : "",
+    made.parked.length ? `; parked: ${made.parked.map((one) => one.name).join(", ")}` : "");
 }
 
 export function events(place, run) {

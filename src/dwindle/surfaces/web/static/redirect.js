@@ -4,7 +4,7 @@ import { h, put, the } from "./dom.js";
 import { words } from "./format.js";
 import { post, ofRun, token } from "./server.js";
 
-const LIMITS = ["max_iterations", "max_parallel_agents", "max_stall_count", "max_atoms", "max_depth", "max_attempts", "max_probes", "max_verifications", "max_forgiven", "max_backjumps", "max_wall_seconds", "max_tokens", "max_cost_usd", "session_timeout_seconds"];
+const LIMITS = ["max_iterations", "max_parallel_agents", "max_stall_count", "max_atoms", "max_depth", "max_attempts", "max_probes", "max_verifications", "max_forgiven", "max_backjumps", "max_winds", "max_wall_seconds", "max_tokens", "max_cost_usd", "session_timeout_seconds"];
 const KINDS = { AddAtom: "Add an atom", RemoveAtom: "Remove an atom", ForceChoice: "Take another way", SetLimit: "Change a limit", OverrideBinding: "Correct a binding", ChangeObjective: "Change the objective" };
 
 export class Redirect {

@@ -113,6 +113,14 @@ export function look(node) {
   return node.status;
 }
 
+// The run has ended because only parked work was left.
+export const isStuck = (run) => ["or_exhausted", "atom_exhausted"].includes(run.head.stop_code);
+
+// Why something is not done, how often it failed, and what waits for it.
+export const often = (node) => node.failures && node.kind === "atom" ? `${node.undone}, failed ${node.failures === 1 ? "once" : `${node.failures} times`}, last: ` : "";
+export const why = (node) => node.note || "no reason is on record";
+export const more = (node) => node.holds_up_count > node.holds_up.length ? ` and ${node.holds_up_count - node.holds_up.length} more` : "";
+
 export function title(node) {
   if (node.kind === "root") return "The base case";
   if (node.kind === "group") return node.speculative ? "a race between ways" : "one of these ways";
@@ -120,7 +128,7 @@ export function title(node) {
   return node.description;
 }
 
-const WORDS = { ready: "ready to start", pending: "waiting", reserve: "in reserve", unwritten: "not written yet", left: "left behind", failed: "given up", resolved: "resolved", running: "running" };
+const WORDS = { ready: "ready to start", pending: "waiting", parked: "parked", reserve: "in reserve", unwritten: "not written yet", left: "left behind", failed: "given up", resolved: "resolved", running: "running" };
 
 export function standing(node) {
   if (node.status === "pending" && node.children.length && node.kind === "atom") return "waiting for its parts";

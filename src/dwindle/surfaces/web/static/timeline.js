@@ -1,7 +1,7 @@
 // Sessions by slot, over the time of the run; and the same as a table.
 
 import { h, put, s } from "./dom.js";
-import { duration, money, short, words } from "./format.js";
+import { count, duration, money, words } from "./format.js";
 
 const ROW = 26;
 const SHOWN = 600;
@@ -30,7 +30,7 @@ export function timeline(place, run, open) {
         h("td", {}, session.role),
         h("td", {}, h("span", { class: `word ${session.outcome}` }, words(session.outcome))),
         h("td", { class: "number" }, duration((session.end ?? run.seconds) - session.start)),
-        h("td", { class: "number" }, short(session.tokens)),
+        h("td", { class: "number" }, count(session.tokens)),
         h("td", { class: "number" }, money(session.usd)),
         h("td", {}, session.words.split("\n", 1)[0].slice(0, 160))))))));
 }

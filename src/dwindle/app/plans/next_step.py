@@ -1,0 +1,101 @@
+"""The next step for the user, from the state of a run.
+
+`dwindle` alone, the end of `run` and notifications all print it, so that they agree. It depends on
+the plan alone; the caller finds out whether a runner is at work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from dwindle.app.settings import SETTINGS_FILE
+from dwindle.kernel.measure import winds_left
+from dwindle.kernel.model import Answer, Plan, PlanKind, RunStatus, StopCode
+
+GOES_ON: Final = "`dwindle run` goes on from here"
+LIMITS: Final[Mapping[StopCode, str]] = {
+    StopCode.ITERATION_LIMIT: "max_iterations",
+    StopCode.BUDGET_TIME: "max_wall_seconds",
+    StopCode.BUDGET_COST: "max_cost_usd",
+    StopCode.BUDGET_TOKENS: "max_tokens",
+}
+"""The limit that a run came up against; it has the same name in both kinds of plan."""
+STUCK: Final = (StopCode.STALLED, StopCode.VERIFICATION_EXHAUSTED)
+PARKED: Final = (StopCode.OR_EXHAUSTED, StopCode.ATOM_EXHAUSTED)
+ALWAYS: Final[Mapping[StopCode, str]] = {
+    StopCode.AGENT_UNAVAILABLE: "`dwindle doctor` says what is missing; then `dwindle run`",
+    StopCode.TAMPERED: "`dwindle replay` says what differs from the record",
+    StopCode.IO_ERROR: "fix what the reason names; then `dwindle run`",
+    StopCode.INVALID_PLAN: "`dwindle validate` lists what is wrong with the plan",
+    StopCode.NOT_ALIGNED: "`dwindle align` agrees on what is missing",
+    StopCode.LOCKED: "`dwindle watch` shows the run that has this plan",
+}
+
+
+def next_step(plan: Plan) -> str:
+    """One line; commands stand in backquotes."""
+    control = plan.control
+    if control.status is RunStatus.PENDING:
+        return "`dwindle run` begins"
+    if control.status is RunStatus.COMPLETED:
+        return _landing(plan)
+    if control.redirect_requested:
+        return "`dwindle redirect` brings the change of direction to its end"
+    return _after(control.stop_code, plan) if control.stop_code is not None else GOES_ON
+
+
+def _after(code: StopCode, plan: Plan) -> str:
+    if code is StopCode.AWAITING_CONFIRMATION:
+        return _word(plan)
+    if code in LIMITS:
+        return _raised(LIMITS[code], plan)
+    if code in STUCK:
+        return _another_way(plan)
+    if code in PARKED:
+        return _unparked(code, plan)
+    if code is StopCode.ITERATION_TIMEOUT:
+        return _raised(
+            "iteration_timeout_seconds"
+            if plan.kind is PlanKind.TREE
+            else "session_timeout_seconds",
+            plan,
+        )
+    return ALWAYS.get(code, GOES_ON)
+
+
+def _landing(plan: Plan) -> str:
+    onto = " --onto BRANCH" if plan.kind is PlanKind.TREE else ""
+    return f"`dwindle land{onto}` brings the result to your branch"
+
+
+def _word(plan: Plan) -> str:
+    questions = plan.verification.questions
+    if any(question.answer is Answer.OPEN for question in questions):
+        return "`dwindle confirm` lists what you are asked; `dwindle confirm yes` or `no` answers"
+    return "`dwindle run` takes up your answer"
+
+
+def _raised(limit: str, plan: Plan) -> str:
+    if plan.kind is PlanKind.TREE:
+        return f"raise {limit} in {SETTINGS_FILE} under [limits], commit, `dwindle run`"
+    return f"`dwindle redirect --set {limit}=N` raises it; then `dwindle run`"
+
+
+def _unparked(code: StopCode, plan: Plan) -> str:
+    """What would be tried again. A choice has one attempt, whatever max_attempts says."""
+    if plan.kind is PlanKind.TREE:
+        return "`dwindle status` says what is parked; edit .runner/tree.json, commit, `dwindle run`"
+    *before, last = (
+        "direction",
+        *["max_winds"] * (winds_left(plan) <= 0),
+        *["max_attempts"] * (code is StopCode.ATOM_EXHAUSTED),
+    )
+    what = f"{', '.join(before)} or {last}" if before else last
+    return f"`dwindle status` says why; `dwindle redirect` changes {what}"
+
+
+def _another_way(plan: Plan) -> str:
+    if plan.kind is PlanKind.TREE:
+        return "`dwindle log` says what was tried; edit .runner/tree.json, commit, `dwindle run`"
+    return "`dwindle log` says what was tried; `dwindle redirect` changes direction"
