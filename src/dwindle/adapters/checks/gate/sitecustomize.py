@@ -100,6 +100,9 @@ def load_plugins_from_elsewhere():
             return inner(self, *given, **more)
         finally:
             sys.path[:] = whole + [p for p in sys.path if p not in whole and p not in elsewhere]
+            xdist = sys.modules.get("xdist.plugin")
+            if hasattr(xdist, "_sys_path"):  # what its workers look through, kept when it is loaded
+                vars(xdist)["_sys_path"] = sys.path[:]
 
     PluginManager.load_setuptools_entrypoints = load
 
