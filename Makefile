@@ -7,6 +7,7 @@ ATOMS ?= 4
 
 BIN := $(VENV)/bin
 PY := $(BIN)/python
+RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
 
 # What must be covered to the last branch: the kernel, and everything that a saved plan depends on.
@@ -24,13 +25,20 @@ export DWINDLE_REQUIRE_ALL
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-$(STAMP): constraints.txt pyproject.toml
+INSTALL = $(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+# What dwindle needs to run; then what its tests need.
+$(RUNTIME): constraints.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
-	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	$(INSTALL) hatchling
+	$(INSTALL) --no-build-isolation -e .
 	@touch $@
 
-demo: $(STAMP)  ## both loops, graph and tree, on small repositories, with a scripted agent; seconds
+$(STAMP): $(RUNTIME)
+	$(INSTALL) --no-build-isolation -e '.[dev]'
+	@touch $@
+
+demo: $(RUNTIME)  ## both loops, graph and tree, on small repositories, with a scripted agent; seconds
 	@$(BIN)/dwindle demo --plan graph
 	@echo; echo
 	@$(BIN)/dwindle demo --plan tree

@@ -28,6 +28,7 @@ from proof.table import (
     ROWS,
     RUN_AGAIN,
     TABLE,
+    TREE_TABLE,
     Clause,
     Constants,
     Counters,
@@ -61,6 +62,12 @@ def weights(limits: Constants) -> Weights:
     wind = limits.N * (2 * (limits.a + limits.p) + 3) + refilled + 2
     redirect = (fuel + 1) * limits.N + refilled + wind * limits.W0 + 2 * limits.L0 + 3
     return Weights(redirect=redirect, wind=wind, fuel=fuel, jump=jump)
+
+
+def tree_weights(limits: Constants) -> Weights:
+    """A planning session gives back what one leaf may have, and a new node brings p of them."""
+    usual, jump = weights(limits), 2 * limits.a
+    return replace(usual, jump=jump, fuel=usual.fuel + jump * limits.p)
 
 
 def gauge(s: Counters, weigh: Weights) -> Term:
@@ -98,8 +105,9 @@ def instance(row: Row, *, with_settling: bool = False) -> list[Clause]:
         for name, (low, high) in spans.items()
         for clause in (low <= getattr(AFTER, name), getattr(AFTER, name) <= high)
     ]
-    least = {"": PARAMETER == 0, "k": PARAMETER >= 1, "n": PARAMETER >= 0}[row.parameter]
-    fuel = [BEFORE.F >= PARAMETER] if row.parameter == "k" else []
+    least = PARAMETER == 0 if not row.parameter else int(row.parameter != "n") <= PARAMETER
+    pools = {"k": [BEFORE.F >= PARAMETER], "r": [BEFORE.J >= PARAMETER]}
+    fuel = pools.get(row.parameter, [])
     return [*NATURAL, *row.guard(BEFORE), least, *fuel, *within, *settling]
 
 
@@ -116,9 +124,8 @@ def lowers_gauge(weigh: Weights | None = None) -> Clause:
     return gauge(AFTER, weigh) + 1 <= gauge(BEFORE, weigh)
 
 
-def pays_for_start(row: Row) -> Clause:
+def pays_for_start(row: Row, weigh: Weights) -> Clause:
     """Without T, which `run again` lifts: a start lowers the gauge, nothing raises it."""
-    weigh = weights(LIMITS)
     paid = gauge(AFTER, weigh) - AFTER.T + int(row.is_start)
     return paid <= gauge(BEFORE, weigh) - BEFORE.T
 
@@ -153,14 +160,15 @@ def refutes(name: str, known: list[Clause], goal: Clause) -> Obligation:
     return Obligation(name=name, query=[*known, z3.Not(goal)], expected="sat")
 
 
-def obligations_of(row: Row) -> Iterator[Obligation]:
+def obligations_of(row: Row, weigh: Weights, of: str = "") -> Iterator[Obligation]:
     alone, event = instance(row), instance(row, with_settling=True)
     weighed = [*event, *products(row)]
-    yield Obligation(name=f"{row.name} can happen", query=alone, expected="sat")
-    yield proves(f"{row.name} leaves natural numbers", alone, stays_natural())
-    yield proves(f"{row.name} lowers the measure", event, lowers_measure())
-    yield proves(f"{row.name} lowers the gauge", weighed, lowers_gauge())
-    yield proves(f"{row.name} and the gauge without T", weighed, pays_for_start(row))
+    name = f"{of}{row.name}"
+    yield Obligation(name=f"{name} can happen", query=alone, expected="sat")
+    yield proves(f"{name} leaves natural numbers", alone, stays_natural())
+    yield proves(f"{name} lowers the measure", event, lowers_measure())
+    yield proves(f"{name} lowers the gauge", weighed, lowers_gauge(weigh))
+    yield proves(f"{name} and the gauge without T", weighed, pays_for_start(row, weigh))
 
 
 def products(row: Row) -> list[Clause]:
@@ -212,6 +220,9 @@ def unguarded(row: Row) -> Row:
     return replace(row, guard=lambda _: [])
 
 
+_PLANNED = next(row for row in TREE_TABLE if row.name == "tree_planned")
+
+
 def planted() -> Iterator[Obligation]:
     """Plausible rules that would make a run endless, negative, or longer than its gauge."""
     measure, bar, natural = lowers_measure(), lowers_gauge(), stays_natural()
@@ -236,6 +247,7 @@ def planted() -> Iterator[Obligation]:
         ("a redirect that is free", without(ROWS["redirected"], "E"), measure),
         ("run again, taken for a step", RUN_AGAIN, measure),
         ("a person's no that adds nothing but opens the root", _empty_no(), measure),
+        ("a leaf of a tree that is rewritten for nothing", without(_PLANNED, "J"), measure),
     ):
         yield refutes(f"planted: {name}", instance(row), goal)
     refilled = without(RUN_AGAIN, L=lambda _b, c, _: at_most(c.L0))
@@ -250,6 +262,10 @@ def planted() -> Iterator[Obligation]:
     ):
         known = instance(ROWS[row_name])
         yield refutes(f"planted: the weight of {name} one smaller", known, lowers_gauge(smaller))
+    least = tree_weights(LIMITS)
+    smaller = replace(least, jump=least.jump - 1)
+    what = "planted: the weight of a planning session one smaller"
+    yield refutes(what, instance(_PLANNED), lowers_gauge(smaller))
 
 
 def _race_with_refill() -> Row:
@@ -283,7 +299,9 @@ def _empty_no() -> Row:
 
 
 def all_obligations() -> list[Obligation]:
-    rows = [obligation for row in TABLE for obligation in obligations_of(row)]
+    usual, trees = weights(LIMITS), tree_weights(LIMITS)
+    rows = [obligation for row in TABLE for obligation in obligations_of(row, usual)]
+    rows += [one for row in TREE_TABLE for one in obligations_of(row, trees, "tree: ")]
     return [*rows, *general_obligations(), *planted()]
 
 

@@ -72,7 +72,7 @@ class Row:
     """From the counters before, the limits and the row's parameter."""
     guard: Callable[[Counters], list[Clause]] = lambda _: []
     parameter: str = ""
-    """k >= 1 new atoms, n >= 0 atoms that there are then, or none."""
+    """k >= 1 new atoms, n >= 0 atoms that there are then, r >= 1 rewritten leaves, or none."""
     settles: str = ""
     """What may follow in the same event: nothing, "joins", or "joins and writes"."""
     is_start: bool = False
@@ -296,6 +296,57 @@ TABLE = (
     ),
 )
 ROWS: Mapping[str, Row] = {row.name: row for row in TABLE}
+
+
+# --- what is different in a tree -------------------------------------------------------------
+
+
+def _planned(b: Counters, c: Constants, r: Term) -> dict[str, Span]:
+    """A session ends, and with it r planning sessions, or they are given up: each for one leaf."""
+    return {**_ended(b, c, r), "J": exactly(b.J - r), "A": at_most(b.A + r * c.a)}
+
+
+def _edited(b: Counters, c: Constants, k: Term) -> Spans:
+    """New nodes, k of them, each with its planning sessions; removed ones take theirs along."""
+    return {
+        **_grown(b, c, k),
+        **_ended(b, c, k),
+        "J": at_most(b.J + k * c.p),
+    }
+
+
+TREE_TABLE = (
+    ROWS["session_started"],
+    ROWS["session_forgiven"],
+    ROWS["attempt_failed"],
+    Row(
+        name="tree_planned",
+        parameter="r",
+        settles="joins",
+        guard=lambda b: [b.I >= 1],
+        after=_planned,
+    ),
+    Row(
+        name="tree_edited",
+        parameter="k",
+        settles="joins",
+        guard=lambda b: [b.I >= 1],
+        after=_edited,
+    ),
+    Row(
+        name="tree_passed",  # what an edit removes in the same session takes its own along
+        settles="joins",
+        guard=lambda b: [b.I >= 1, b.Q >= 1],
+        after=lambda b, c, _: {
+            **_ended(b, c, _),
+            **{name: at_most(getattr(b, name)) for name in "JA"},
+            "Q": at_most(b.Q - 1),
+        },
+    ),
+)
+"""Trees have no choices, winds, rounds or redirects. J is the planning sessions that have not
+ended, over all open nodes. An edit that rewrites r leaves and adds k nodes is the two rows in a
+sequence, with one session that ends."""
 
 RUN_AGAIN = Row(
     name="run_again",

@@ -15,7 +15,7 @@ import sys
 def main() -> int:
     """Answer the words of the command line; the exit code."""
     words = sys.argv[1:]
-    if words == ["--version"]:
+    if words in (["--version"], ["version"]):
         from dwindle._version import __version__  # noqa: PLC0415 - see above
         from dwindle.app.console import say  # noqa: PLC0415
 

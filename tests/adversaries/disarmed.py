@@ -7,7 +7,10 @@ is not wired in. What it does then shows that nothing else stood in its way.
 from __future__ import annotations
 
 import asyncio
+import atexit
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +19,11 @@ from typing import Any
 from dwindle.__main__ import main
 from dwindle.adapters.agents.command import CommandAgent
 from dwindle.adapters.agents.reports import report
+from dwindle.adapters.checks import counting
+from dwindle.adapters.checks.mechanical import MechanicalChecks
 from dwindle.adapters.formats.tree import changes as tree_changes
+from dwindle.adapters.git import command, common_dir, files
+from dwindle.adapters.git.common_dir import CommonDir
 from dwindle.adapters.git.worktrees.workspace import GitWorkspace
 from dwindle.adapters.git.worktrees.worktree import Tree
 from dwindle.adapters.process import capture
@@ -28,13 +35,15 @@ from dwindle.app import run as running
 from dwindle.app import run_tree as tree_running
 from dwindle.kernel import base_case, graph, growth
 from dwindle.kernel.base_case import Verdict
+from dwindle.ports import fixed_files
 from dwindle.ports.process import Ended
 from dwindle.ports.work import NoReport, Result, WorkerReport
 from dwindle.ports.workspace import Lease
 from dwindle.runner import session
 from dwindle.runner.file_watch import FileWatch
-from dwindle.runner.gate import evidence, pins, steering
+from dwindle.runner.gate import evidence, pins, steering, verification
 from dwindle.runner.gate.evidence import Evidence
+from dwindle.runner.gate.work_paths import OutsideWorkPaths, Overlay, WorkPaths
 from dwindle.runner.modes.tree import clean_guard
 from dwindle.runner.modes.tree.guard import Guard
 from dwindle.runner.orders import work as orders
@@ -190,6 +199,85 @@ def one_check_is_enough() -> None:
     everywhere(base_case.all_of, lenient)
 
 
+# --- of the rows of the table --------------------------------------------------------------------
+
+
+def everything_is_work() -> None:
+    """Work paths cover all files, and every file decides at once."""
+    WorkPaths.covers = lambda *_: True  # type: ignore[method-assign]
+    WorkPaths.is_merged = lambda *_: False  # type: ignore[method-assign]
+    WorkPaths.overlay = lambda *_: Overlay()  # type: ignore[method-assign]
+    WorkPaths.fixed = ()  # type: ignore[assignment,method-assign]
+    OutsideWorkPaths.steers = lambda *_, **__: False  # type: ignore[method-assign]
+
+
+def the_tool_is_not_imported_first() -> None:
+    """Two defences: the work paths, and our gate in front of the tool; and who counts needs it."""
+    everything_is_work()
+    tests_are_not_counted()
+
+
+def compiled_files_are_believed() -> None:
+    """Two defences: they do not reach the branch, and Python does not look for them there."""
+    the_tool_is_not_imported_first()
+    shell = MechanicalChecks._shell
+
+    async def trusting(self: MechanicalChecks, *given: Any) -> Ended:
+        environment = {**self._settings.environment, "PYTHONPYCACHEPREFIX": ""}
+        self._settings = replace(self._settings, environment=environment)
+        return await shell(self, *given)
+
+    MechanicalChecks._shell = trusting  # type: ignore[method-assign,assignment]
+
+
+def checks_may_change_what_decides() -> None:
+    """Two defences: it is mounted read-only, and a check that changed it has failed."""
+
+    async def trusting(check: Any, tree: Any, runner: Any, *_: Any) -> Any:
+        return await runner.run(check, tree.path)
+
+    everywhere(verification.checked, trusting)
+    everywhere(fixed_files.fixed_in, lambda *_: fixed_files.FixedFiles())
+
+
+def all_of_it_may_be_changed() -> None:
+    everything_is_work()
+    checks_may_change_what_decides()
+
+
+def memory_is_open() -> None:
+    """A gate without the one call that closes it."""
+    text = (counting.GATE / "sitecustomize.py").read_text("utf-8")
+    folder = Path(tempfile.mkdtemp(dir="/var/tmp"))
+    atexit.register(shutil.rmtree, folder)
+    (folder / "sitecustomize.py").write_text(text.replace("    keep_others_out()\n", ""), "utf-8")
+    everywhere(counting.GATE, folder)
+
+
+def links_out_are_work() -> None:
+    everywhere(evidence.links_out, lambda *_: frozenset())
+
+
+def attributes_are_obeyed() -> None:
+    """Two defences: they do not reach the branch, and checkouts are written raw."""
+    everything_is_work()
+    everywhere(common_dir.RAW, "")
+    everywhere(common_dir.RAW_UNFILTERED, "")
+
+
+def git_obeys_the_repository() -> None:
+    everything_is_work()
+    CommonDir.variables = lambda *_, **__: {}  # type: ignore[method-assign]
+    everywhere(command._SETTINGS, ())
+
+
+def git_sees_all_files() -> None:
+    async def blind(*_: Any) -> files.OddFiles:
+        return files.OddFiles()
+
+    everywhere(files.tidy, blind)
+
+
 DISARMED: dict[str, Callable[[], None]] = {
     "says-done": exit_codes_are_believed,
     "echoes-prompt": exit_codes_are_believed,
@@ -224,6 +312,39 @@ DISARMED: dict[str, Callable[[], None]] = {
     "alternates": attempts_are_not_counted,
     "fails-last-check": one_check_is_enough,
 }
+
+ROWS: dict[Callable[[], None], tuple[str, ...]] = {
+    everything_is_work: (
+        *("conftest-outside", "conftest-inside", "pytest-ini", "tool-table", "setup-cfg"),
+        *("tox-ini", "customize", "shadows-library", "tests-package", "same-stem"),
+        *("moves-tests", "swaps-tests", "load-tests"),
+        *("edits-node-tests", "jest-config", "vite-config", "babel-config", "makefile-sh"),
+        *("include-glob", "built-in-rule", "target-folder", "recipe-program", "prose-exemption"),
+        *("just-import", "cargo-manifest"),
+    ),
+    the_tool_is_not_imported_first: (
+        *("entry-point", "shadows-unittest", "deletes-tests", "fewer-tests"),
+    ),
+    compiled_files_are_believed: ("stale-bytecode",),
+    checks_may_change_what_decides: (
+        *("rewrites-meanwhile", "pin-between-checks", "rewrites-script", "background-writer"),
+    ),
+    all_of_it_may_be_changed: ("build-script",),
+    memory_is_open: ("writes-memory",),
+    links_out_are_work: ("link-out",),
+    attributes_are_obeyed: ("attributes",),
+    git_obeys_the_repository: (*("git-filters", "git-process", "git-hooks"),),
+    git_sees_all_files: (
+        *("fifo", "socket", "deep-folders", "sparse-file", "many-files", "set-uid"),
+    ),
+    no_containment: ("edits-environment",),
+}
+NO_TWIN = (
+    *("coveragerc", "renames-pin", "share-link", "git-drivers", "git-helpers"),
+    *("inner-repository", "package-script", "npmrc", "bin-program", "cargo-config"),
+)
+"""More than one defence stands in their way, and nobody has found out yet which have to go."""
+DISARMED |= {name: disarm for disarm, names in ROWS.items() for name in names}
 
 
 if __name__ == "__main__":

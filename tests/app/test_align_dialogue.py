@@ -9,14 +9,11 @@ from pathlib import Path
 import pytest
 from tests.surfaces.on_a_terminal import Played
 
+from dwindle.app.align.answers import Answers, AtomAnswer, CheckAnswer, answers_in, document
 from dwindle.app.align.dialogue import (
     GOAL,
-    Answers,
-    AtomAnswer,
-    CheckAnswer,
     Console,
-    ask_all,
-    document,
+    Questions,
     draft_text_from,
     is_yes,
     review_draft,
@@ -27,6 +24,14 @@ from dwindle.kernel.model import AtomId, CheckType, GroupId
 
 def played(*words: str) -> Played:
     return Played(iter(words))
+
+
+def forget(_: str) -> None:
+    """No file is written."""
+
+
+def ask_all(terminal: Played) -> Answers:
+    return Questions(terminal, Answers(), forget).all()
 
 
 FOUR = ("Log in", "They cannot", "A page", "Tests pass")
@@ -103,18 +108,16 @@ class Helping:
 
 def test_a_planner_is_told_goal_and_reason_and_proposes_the_rest() -> None:
     planner = Helping("a draft")
-    assert draft_text_from(played("", *FOUR), planner) == "a draft"
+    assert draft_text_from(played("", *FOUR), planner, forget) == "a draft"
     assert planner.asked == [Answers(goal="Log in", why="They cannot")]
 
 
 def test_a_planner_without_an_idea_leaves_the_rest_of_the_questions_to_the_person() -> None:
     words = (*FOUR, "file", "out", "", "", "Make it", "", "")
-    terminal = played(*words)
+    terminal = played(*words[:2], "", *words[2:])
     by_hand = document(ask_all(played(*words)))
-    assert (draft_text_from(terminal, Helping(None)), draft_text_from(played(*words))) == (
-        by_hand,
-        by_hand,
-    )
+    assert draft_text_from(terminal, Helping(None), forget) == by_hand
+    assert draft_text_from(played(*words), None, forget) == by_hand
     assert terminal.shown.count(f"{GOAL}\n> ") == 1
 
 
@@ -137,9 +140,48 @@ def test_without_a_planner_nothing_is_changed_in_words() -> None:
     assert terminal.shown.count("[a]ccept, [e]dit, [q]uit? ") == 2
 
 
-def test_a_user_who_leaves_has_answered_nothing() -> None:
+def test_a_planner_without_an_idea_may_be_the_end_of_it() -> None:
     with pytest.raises(EOFError):
-        ask_all(played("Log in"))
+        draft_text_from(played("Log in", "They cannot", "q"), Helping(None), forget)
+
+
+WORDS = (
+    *(*FOUR, "quality", "Names tell", "3.5", "", "command", "make test", "Green", ""),
+    *("User model", "", "Tokens", "A1", "Cookies", "", ""),
+)
+WITHIN_A_CHECK = {5: 4, 6: 8, 7: 8, 9: 8, 10: 11}
+"""A check that has no value yet is asked for again; one that has a value is complete."""
+
+
+@pytest.mark.parametrize("answered", range(1, len(WORDS)))
+def test_every_answer_is_kept_and_asked_for_only_once(answered: int) -> None:
+    """Leave after any answer: a second dialogue that goes on from the draft needs the others."""
+    kept: list[str] = []
+    with pytest.raises(EOFError):
+        draft_text_from(played(*WORDS[:answered]), None, kept.append)
+    typed = [word for word in WORDS[:answered] if word not in ("", "A1", "3.5")]
+    assert [word for word in typed if word not in kept[-1]] == []
+    given = answers_in(kept[-1])
+    if given is None:  # it came to the atoms, and goes on in the editor
+        assert answered > WORDS.index("User model")
+        return
+    rest = WORDS[WITHIN_A_CHECK.get(answered, answered) :]
+    text = draft_text_from(played(*rest), None, kept.append, given)
+    whole = answers_in(text.partition("atoms:")[0])
+    assert whole is not None
+    assert (whole.goal, whole.why, whole.deliverables, whole.done) == FOUR
+    assert [check.value for check in whole.checks] == ["Names tell", "make test"]
+    assert kept[-1] == text
+
+
+def test_a_draft_that_was_edited_by_hand_is_for_the_editor() -> None:
+    draft = document(Answers(goal="Log in"))
+    assert answers_in(draft) == Answers(goal="Log in")
+    assert answers_in("objective:\n") == Answers()
+    for other in ("  constraints: {max_cost_usd: 5}\n", "  base_case: [1]\n", "  why: [\n"):
+        assert answers_in(draft + other) is None
+    for other in ("[]", "objective: []", "goal: Log in\n", "atoms: []\n", draft + "atoms: []\n"):
+        assert answers_in(other) is None
 
 
 # --- the draft -----------------------------------------------------------------------------------

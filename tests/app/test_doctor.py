@@ -7,7 +7,9 @@ import os
 import platform
 import re
 import shutil
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -377,3 +379,82 @@ def test_what_a_person_opened_is_said(tmp_path: Path) -> None:
         ("note", "agents and checks may also write to /var/cache", ""),
         ("note", "agents and checks also see HOME, NO_SUCH", "not set: NO_SUCH"),
     ]
+
+
+# --- what fresh checkouts lack -------------------------------------------------------------------
+
+
+def command_agent(folder: Path, line: str, workspace: str = "") -> None:
+    settings = f'[agents]\nbackend = "command"\ncommand = "{line}"\n[workspace]\n{workspace}\n'
+    write(folder, ".runner/config.toml", settings)
+
+
+def test_an_agent_program_that_is_missing_in_a_line_for_the_shell(tmp_path: Path) -> None:
+    repository(tmp_path)
+    command_agent(tmp_path, "cd . && no-such-agent --quiet")
+    state, what, _ = findings(tmp_path)["worker"]
+    assert (state, what.endswith("no-such-agent is not found, or not executable")) == (
+        "wrong",
+        True,
+    )
+
+
+def test_a_git_folder_that_cannot_be_written_to(
+    tmp_path: Path, require_tool: Callable[[str], Path]
+) -> None:
+    bwrap = str(require_tool("bwrap"))
+    repository(tmp_path)
+    folder = str(tmp_path / ".git")
+    said = subprocess.run(
+        [
+            *(bwrap, "--dev-bind", "/", "/", "--ro-bind", folder, folder),
+            *(sys.executable, "-m", "dwindle", "doctor", "--json"),
+        ],
+        cwd=tmp_path,
+        env=PLAIN,
+        capture_output=True,
+        check=False,
+    )
+    found = {one["name"]: one for one in json.loads(said.stdout)["findings"]}["repository"]
+    assert (said.returncode, found["state"]) == (2, "wrong")
+    assert found["what"].startswith(f"{folder} cannot be written to")
+
+
+def test_what_is_shared_has_to_be_there_and_ignored(tmp_path: Path) -> None:
+    write(tmp_path, ".gitignore", ".venv/\n")
+    repository(tmp_path)
+    command_agent(tmp_path, "true", 'share = [".gitignore"]')
+    state, what, _ = findings(tmp_path)["share"]
+    assert (state, what.endswith("'.gitignore' is tracked by git: every tree has its own")) == (
+        "wrong",
+        True,
+    )
+    command_agent(tmp_path, "true", 'share = [".venv"]')
+    assert findings(tmp_path)["share"][:2] == (
+        "wrong",
+        ".venv is not there, so that no fresh checkout gets it",
+    )
+    write(tmp_path, ".venv/pyvenv.cfg", "")
+    assert findings(tmp_path)["share"] == ("ok", ".venv", "")
+    record = json.dumps({"url": tmp_path.as_uri(), "dir_info": {"editable": True}})
+    packages = ".venv/lib/python3.11/site-packages"
+    write(tmp_path, f"{packages}/x-1.dist-info/direct_url.json", record)
+    state, what, hint = findings(tmp_path)["share"]
+    assert (state, "installed as editable" in what, "setup" in hint) == ("note", True, True)
+
+
+def test_a_toolchain_proposes_what_it_needs(tmp_path: Path) -> None:
+    write(tmp_path, ".gitignore", "node_modules/\n")
+    write(tmp_path, "package.json", '{"dependencies": {"a": "1"}}')
+    repository(tmp_path)
+    command_agent(tmp_path, "true")
+    state, what, hint = findings(tmp_path)["toolchain"]
+    lacks = "package.json asks for packages, and a fresh checkout has none installed"
+    assert (state, what) == ("note", f"node (package.json): {lacks}")
+    proposed = 'for .runner/config.toml: [workspace] setup = "npm install --no-package-lock"'
+    assert hint == proposed
+    write(tmp_path, "node_modules/a/index.js", "")
+    hint = findings(tmp_path)["toolchain"][2]
+    assert hint == 'for .runner/config.toml: [workspace] share = ["node_modules"]'
+    command_agent(tmp_path, "true", 'share = ["node_modules"]')
+    assert findings(tmp_path)["toolchain"] == ("ok", "node (package.json) is provided for", "")

@@ -30,7 +30,7 @@ from dwindle.app.host.lease import HostLease, renew_lease
 from dwindle.app.plans.first_minute import first_minute
 from dwindle.app.plans.load import load_graph, load_tree
 from dwindle.app.plans.next_step import next_step
-from dwindle.kernel.measure import gauge, session_bound
+from dwindle.kernel.measure import session_bound
 from dwindle.kernel.model import (
     Answer,
     Plan,
@@ -40,13 +40,14 @@ from dwindle.kernel.model import (
     StopCode,
     Verification,
 )
+from dwindle.kernel.winds import parked
 
 Standing = Callable[[Path], list[str]]
 MORE = "`dwindle status` says more; `dwindle --help` lists all commands"
 HELP = "`dwindle --help` lists all commands"
 PLAN = load_graph(GRAPH.encode()).plan
 assert PLAN is not None
-LEFT = f"gauge {gauge(PLAN):,}; at most {session_bound(PLAN)} more sessions"
+LEFT = f"at most {session_bound(PLAN)} more sessions"
 OPEN = f"  0 of 6 atoms resolved, 5 open; {LEFT}"
 
 
@@ -163,7 +164,7 @@ def test_completed_then_landed(tmp_path: Path, standing: Standing) -> None:
     assert standing(tmp_path) == [
         f"{GRAPH_FILE}: completed, not landed yet",
         "  Let people log in",
-        "Next: `dwindle land` brings the result to your branch",
+        "Next: `dwindle diff` shows what changed, `dwindle land` brings it to your branch",
         MORE,
     ]
     git(tmp_path, "merge", "--quiet", BRANCH)
@@ -207,7 +208,7 @@ def test_from_a_goal_that_is_not_written_to_one_that_is_landed(
     assert standing(tmp_path) == [
         f"{TREE_FILE}: not run yet",
         "  All that .runner/GOAL.md asks for holds.",
-        "  0 of 1 node resolved, 1 open; gauge 5,879; at most 100 more sessions",
+        "  0 of 1 node resolved, 1 open; at most 100 more sessions",
         "Next: `dwindle run` begins; `dwindle doctor` says whether it could",
         MORE,
     ]
@@ -232,7 +233,7 @@ def test_a_tree_that_is_completed(tmp_path: Path, standing: Standing) -> None:
         iterated(tmp_path, line, root)
     assert standing(tmp_path)[::2] == [
         f"{TREE_FILE}: completed, not landed yet",
-        "Next: `dwindle land --onto BRANCH` brings the result to your branch",
+        "Next: `dwindle diff` shows what changed, `dwindle land` brings it to your branch",
     ]
     git(tmp_path, "switch", "--quiet", "main")
     git(tmp_path, "merge", "--quiet", BRANCH)
@@ -271,7 +272,7 @@ def at(status: RunStatus, code: StopCode | None, kind: PlanKind) -> Plan:
 def test_every_reason_to_stop_has_a_next_step(code: StopCode, kind: PlanKind) -> None:
     said = next_step(at(RunStatus.STOPPED, code, kind))
     assert "`dwindle " in said
-    assert len(said) <= 92
+    assert len(said) <= 110
     for limit in ("max_tokens", "max_cost_usd", "max_iterations", "max_wall_seconds"):
         assert (limit in said) is (
             {
@@ -284,24 +285,33 @@ def test_every_reason_to_stop_has_a_next_step(code: StopCode, kind: PlanKind) ->
         )
 
 
-@pytest.mark.parametrize(
-    ("code", "winds", "says"),
-    [
-        (StopCode.ATOM_EXHAUSTED, 15, "direction, max_winds or max_attempts"),
-        (StopCode.ATOM_EXHAUSTED, 14, "direction or max_attempts"),
-        (StopCode.OR_EXHAUSTED, 15, "direction or max_winds"),
-        (StopCode.OR_EXHAUSTED, 0, "direction"),
-    ],
-)
-def test_what_would_try_again_what_is_parked(code: StopCode, winds: int, says: str) -> None:
-    """A wind that is left would not have helped, and a choice has one attempt whatever is said."""
+PARKED = (StopCode.ATOM_EXHAUSTED, StopCode.OR_EXHAUSTED)
+
+
+@pytest.mark.parametrize("code", PARKED)
+def test_what_is_parked_is_tried_again_by_name(code: StopCode) -> None:
     plan = at(RunStatus.STOPPED, code, PlanKind.GRAPH)
-    plan = replace(
-        plan,
-        limits=replace(plan.limits, max_winds=15),
-        spent=replace(plan.spent, winds=winds),
+    limits = replace(plan.limits, max_winds=0, max_probes=0, max_attempts=1, max_backjumps=0)
+    used = {n: replace(a, attempts=9) for n, a in plan.atoms.items()}
+    stuck = replace(plan, limits=limits, atoms=used)
+    names = [one.name for one in parked(stuck)]
+    assert names
+    assert next_step(stuck) == (
+        f"fix it, commit, `dwindle redirect --retry {','.join(names)} && dwindle run`; "
+        f"why: `dwindle log {names[0]}`"
     )
-    assert next_step(plan) == f"`dwindle status` says why; `dwindle redirect` changes {says}"
+    spent = replace(stuck, spent=replace(stuck.spent, redirects=limits.max_redirects))
+    assert next_step(spent) == (
+        f"no redirect is left: `dwindle align --replace` starts anew; why: `dwindle log {names[0]}`"
+    )
+
+
+def test_a_base_case_that_failed_to_the_end_is_verified_again() -> None:
+    plan = at(RunStatus.STOPPED, StopCode.VERIFICATION_EXHAUSTED, PlanKind.GRAPH)
+    assert next_step(plan) == (
+        "fix it, commit, `dwindle redirect --retry verification && dwindle run`; "
+        "why: `dwindle log verification`"
+    )
 
 
 def test_a_tree_with_parked_leaves_is_edited() -> None:

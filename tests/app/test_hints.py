@@ -81,8 +81,11 @@ def test_each_command_leads_to_the_next(tmp_path: Path) -> None:
     assert aligned.out.splitlines()[-1] == "`dwindle run` starts it."
     assert "Next: `dwindle run` begins" in dwindle(tmp_path).out
     ran = dwindle(tmp_path, "run")
-    assert ran.out.splitlines()[-1] == "Next: `dwindle land` brings the result to your branch"
-    assert "Next: `dwindle land` brings" in dwindle(tmp_path).out
+    assert (
+        ran.out.splitlines()[-1]
+        == "Next: `dwindle diff` shows what changed, `dwindle land` brings it to your branch"
+    )
+    assert "`dwindle land` brings it to your branch" in dwindle(tmp_path).out
     landed = dwindle(tmp_path, "land")
     assert landed.out.startswith(f"landed 1 commit of {BRANCH} on main: ")
     assert dwindle(tmp_path).out.splitlines()[0].endswith(": completed, and landed on main")

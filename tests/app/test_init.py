@@ -28,8 +28,10 @@ from tests.surfaces.small_runs import asked_git, files_of
 from dwindle.adapters.formats.config.file import read_settings
 from dwindle.adapters.formats.config.settings import (
     AgentSettings,
+    GitSettings,
     GuardSettings,
     LimitSettings,
+    NotifySettings,
     SandboxSettings,
     Settings,
     WorkspaceSettings,
@@ -164,6 +166,15 @@ def test_git_ignores_what_a_run_makes_and_nothing_else(tmp_path: Path) -> None:
         write(tmp_path, pattern.replace("*", "x") + ("file" if pattern.endswith("/") else ""), "")
     listed = asked_git(tmp_path, "status", "--porcelain", "--untracked-files=all").splitlines()
     assert sorted(line[3:] for line in listed) == sorted([".gitignore", *FILES])
+
+
+def test_the_root_may_fail_as_often_as_the_settings_say(tmp_path: Path) -> None:
+    repository(tmp_path)
+    write(tmp_path, CONFIG, "[limits]\nmax_attempts = 5\n")
+    dwindle(tmp_path, "init")
+    tree = decode((tmp_path / TREE_FILE).read_bytes()).tree
+    assert tree is not None
+    assert tree.root.max_attempts == 5
 
 
 def test_for_programs(tmp_path: Path) -> None:
@@ -365,20 +376,24 @@ def test_settings_that_are_all_comments_set_nothing() -> None:
     assert read_settings(SETTINGS.encode()).settings == Settings()
 
 
-def test_every_setting_that_a_tree_knows_is_shown_once() -> None:
-    of_trees: dict[str, tuple[type, tuple[str, ...]]] = {
-        "[agents]": (AgentSettings, ()),
-        "[guard]": (GuardSettings, ()),
-        "[workspace]": (WorkspaceSettings, ()),
-        "[limits]": (LimitSettings, ("check_timeout_seconds",)),  # a tree has a guard, no checks
-        "[sandbox]": (SandboxSettings, ()),
+def test_every_table_is_shown_and_every_setting_once() -> None:
+    tables: dict[str, type] = {
+        "[agents]": AgentSettings,
+        "[guard]": GuardSettings,
+        "[workspace]": WorkspaceSettings,
+        "[limits]": LimitSettings,
+        "[sandbox]": SandboxSettings,
+        "[git]": GitSettings,
+        "[notify]": NotifySettings,
     }
-    assert [(header, key) for header, key, _ in settings_shown()] == [
-        (header, field.name)
-        for header, (shape, left_out) in of_trees.items()
-        for field in fields(shape)
-        if field.name not in left_out
+    shown = [(header, key) for header, key, _ in settings_shown()]
+    roles = [(f"[agents.{role}]", "backend") for role in ("probe", "verifier", "planner")]
+    assert [one for one in shown if one in roles] == roles  # with the keys of [agents]
+    assert [one for one in shown if one not in roles] == [
+        (header, field.name) for header, shape in tables.items() for field in fields(shape)
     ]
+    known = {field.name for field in fields(Settings)}
+    assert known == {header.strip("[]") for header in tables}
 
 
 @pytest.mark.parametrize(("header", "key", "line"), settings_shown())
@@ -394,7 +409,8 @@ def test_each_line_can_be_uncommented(header: str, key: str, line: str) -> None:
     read = read_settings(f"{header}\n{beside.get(key, '')}{line}\n".encode())
     assert (read.problems, read.settings is None) == ((), False)
     examples = ("max_tokens", "max_cost_usd", "memory_bytes", "work_paths", "setup", "build")
-    if header != "[agents]" and key not in examples:
+    shown = (*examples, "deliverables")
+    if not header.startswith(("[agents", "[notify")) and key not in shown:
         assert read.settings == Settings()  # what is shown is the default
 
 
@@ -402,7 +418,7 @@ def test_all_lines_can_be_uncommented_but_for_the_other_backend() -> None:
     text = "".join(
         f"{line[1:]}\n"
         for line in SETTINGS.splitlines()
-        if line[1:2].strip() and not line.startswith("#script")
+        if line[1:2].strip() and not line.startswith(("#script", "#webhook_env"))
     )
     read = read_settings(text.encode())
     assert (read.problems, read.settings is None) == ((), False)

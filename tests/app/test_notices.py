@@ -49,7 +49,7 @@ def test_a_run_that_is_completed() -> None:
             exit_code=0,
             reason="every check passed",
             text="fizz: the run is completed: every check passed",
-            next="`dwindle land` brings the result to your branch",
+            next="`dwindle diff` shows what changed, `dwindle land` brings it to your branch",
         )
     ]
 

@@ -99,7 +99,7 @@ def test_a_program_is_told_on_its_stdin_and_in_its_environment(
         "questions": [],
         "budget": None,
         "text": f"{tmp_path.name}: the run is completed: all is well",
-        "next": "`dwindle land` brings the result to your branch",
+        "next": "`dwindle diff` shows what changed, `dwindle land` brings it to your branch",
     }
     surroundings = dict(
         line.split("=", 1) for line in (tmp_path / "surroundings").read_text().splitlines()

@@ -2,7 +2,8 @@
 
 The convention is meant to read well on a forge:
 
-    In `path`:            and then a fenced block: the file is written, as it stands there
+    In `path`:            and then a fenced block: the file is written, as it stands there;
+                          its folder has to be there, as for an editor
     ```console            lines after `$ ` are typed into bash; what is below them must be printed
     any other block       is shown, and neither written nor typed
 
@@ -120,7 +121,6 @@ def played(page: str, folder: Path) -> Iterator[Played]:
     for step in steps(page):
         if isinstance(step, Written):
             path = here / step.path
-            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(step.content, encoding="utf-8")
         else:
             yield _type(step, here, surroundings)

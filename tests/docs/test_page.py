@@ -10,6 +10,10 @@ from tests.docs.page import Typed, Written, matches, played, steps
 PAGE = """\
 # A page
 
+```console
+$ mkdir notes
+```
+
 In `notes/a.txt`:
 
 ```text
@@ -34,6 +38,7 @@ one
 
 def test_files_and_commands_are_taken_in_the_order_of_the_page() -> None:
     assert list(steps(PAGE)) == [
+        Typed(command="mkdir notes", shown=""),
         Written(path="notes/a.txt", content="one\ntwo\n"),
         Typed(command="cd notes", shown=""),
         Typed(command="cat a.txt", shown="one\n...\n"),
@@ -43,8 +48,14 @@ def test_files_and_commands_are_taken_in_the_order_of_the_page() -> None:
 def test_a_page_that_tells_the_truth(tmp_path: Path) -> None:
     assert [(it.printed, it.code, it.as_shown) for it in played(PAGE, tmp_path)] == [
         ("", 0, True),
+        ("", 0, True),
         ("one\ntwo\n", 0, True),
     ]
+
+
+def test_a_page_that_forgets_to_make_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        list(played(PAGE.replace("$ mkdir notes", "$ true"), tmp_path))
 
 
 @pytest.mark.parametrize(

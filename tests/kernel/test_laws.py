@@ -41,6 +41,7 @@ EVERYTHING = (
     "add",
     "remove",
     "force",
+    "retry",
     "rewrite",
     "limits",
     "override",

@@ -105,5 +105,5 @@ def test_suites_cover_what_they_promise() -> None:
     assert len(values("dispatch")) == 2
     assert 1 in values("redirects")
     happens = {h for s in SUITES for h in s.happens}
-    assert {"objective", "add", "remove", "force", "limits", "override"} <= happens
+    assert {"objective", "add", "remove", "force", "retry", "limits", "override"} <= happens
     assert all(a.name != b.name for a, b in pairwise(sorted(SUITES, key=lambda s: s.name)))

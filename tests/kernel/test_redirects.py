@@ -14,12 +14,16 @@ from dwindle.kernel.events import (
     NewAtom,
     Redirected,
     RemoveAtom,
+    Retry,
     SessionStarted,
     SetLimit,
 )
 from dwindle.kernel.model import (
     ROOT,
+    Aligned,
+    Atom,
     AtomId,
+    Binding,
     Control,
     Correction,
     CorrectionType,
@@ -37,7 +41,7 @@ from dwindle.kernel.model import (
     Verification,
 )
 
-A1, A2, A3 = AtomId("A1"), AtomId("A2"), AtomId("A3")
+A1, A2, A3, A4 = AtomId("A1"), AtomId("A2"), AtomId("A3"), AtomId("A4")
 G1, G2 = GroupId("G1"), GroupId("G2")
 DONE = {"status": Status.RESOLVED, "attempts": 1}
 FEWER = SetLimit(name="max_iterations", value=19)
@@ -128,6 +132,66 @@ def test_work_that_was_lost_is_done_again_if_its_atom_is_still_there() -> None:
     assert {n: a.status for n, a in changed.atoms.items()} == {"A1": "pending"}
 
 
+# --- trying again --------------------------------------------------------------------------------
+
+
+def test_what_is_tried_again_has_all_that_it_began_with() -> None:
+    """Its parts that are done stay done; the rest of the plan is left alone."""
+    used = {"attempts": 3, "probes": 1, "allowed": 3, "infeasible": "no compiler"}
+    plan = with_atoms(running("A1[A2 A3] A4"), A1={"attempts": 1}, A2=DONE, A3=used, A4=used)
+    again = after(plan, redirect(Retry(node="A1")))
+    assert again.atoms[A3] == Atom(id=A3, description="A3")
+    assert {n: again.atoms[n] for n in (A1, A2, A4)} == {n: plan.atoms[n] for n in (A1, A2, A4)}
+    assert again.trail[-1].atom == "A1"
+
+
+def test_a_choice_point_that_is_tried_again_has_every_way_untried() -> None:
+    """What a file calls done under a way that was given up is on no branch."""
+    plan = with_groups(
+        with_atoms(running("G1{A1[A3]|A2}"), A2={"attempts": 1}, A3=DONE),
+        G1={"failed": (A1, A2), "selected": A2},
+    )
+    again = after(
+        replace(plan, bindings={A3: Binding(summary="three")}), redirect(Retry(node="G1"))
+    )
+    assert again.groups[G1] == OrGroup(id=G1, choices=(A1, A2), selected=A2)
+    assert {n: (a.status, a.attempts) for n, a in again.atoms.items()} == {
+        "A1": ("pending", 0),
+        "A2": ("pending", 0),
+        "A3": ("pending", 0),
+    }
+    assert again.bindings == {}
+
+
+def test_a_way_in_force_stays_so_when_the_others_may_be_tried_again() -> None:
+    plan = with_groups(running("G1{A1|A2}"), G1={"failed": (A1,), "selected": A2})
+    assert after(plan, redirect(Retry(node="G1"))).groups[G1].selected == "A2"
+
+
+def test_the_verification_is_tried_again_with_all_its_rounds() -> None:
+    plan = with_atoms(running("A1"), A1=DONE)
+    plan = replace(plan, spent=replace(plan.spent, verifications=3))
+    again = after(plan, redirect(Retry(node=ROOT)))
+    assert (again.spent, again.trail) == (Spent(created=1, redirects=1), ())
+
+
+def test_work_that_is_tried_again_may_begin_at_another_commit() -> None:
+    at = Aligned(commit="c0ffee", pins=("check.sh",))
+    plan = with_atoms(running("A1 A2"), A1=DONE, A2={"attempts": 3})
+    event = replace(redirect(Retry(node="A2")), aligned=at, unreplayed=(A1,))
+    again = after(plan, event)
+    assert again.control.aligned == at
+    assert again.atoms[A1].status is Status.PENDING
+
+
+def test_what_is_tried_again_leaves_fuel_for_unwritten_choices() -> None:
+    plan = with_groups(
+        running("G1{A1[G2{A3|A4?}]|A2}", max_atoms=0),
+        G1={"failed": (A1, A2), "selected": A2},
+    )
+    assert refusal(plan, redirect(Retry(node="G1"))).endswith("raise max_atoms first")
+
+
 # --- what the Trail is told ----------------------------------------------------------------------
 
 
@@ -145,6 +209,9 @@ def test_another_way_is_no_decision() -> None:
     plan = with_groups(running("G1{A1|A2}"), G1={"failed": (A1, A2)})
     added = AddAtom(new=NewAtom(description="new"), group=G1)
     assert told(plan, redirect(added)) == ["G1"]
+    assert told(plan, redirect(Retry(node="G1"))) == ["G1"]
+    tried = with_atoms(running("G1{A1|A2}"), A1={"attempts": 1})
+    assert told(tried, redirect(Retry(node="A1"))) == ["G1"]
     assert told(running("A1"), redirect(AddAtom(new=NewAtom(description="new")))) == ["A2"]
 
 

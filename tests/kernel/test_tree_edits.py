@@ -348,11 +348,22 @@ def shapes(draw: st.DrawFn) -> Shape:
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(["pass", "fail", "refuse", "plan"]), shapes()), max_size=25)
+    st.lists(
+        st.tuples(
+            st.sampled_from(["pass", "fail", "refuse", "plan"]),
+            shapes(),
+            st.lists(st.sampled_from("abcdefgh")),
+        ),
+        max_size=25,
+    ),
+    st.booleans(),
 )
-def test_whatever_agents_do_to_a_tree_it_dwindles(story: list[tuple[str, Shape]]) -> None:
-    plan = tree({})
-    for what, shape in story:
+def test_whatever_agents_do_to_a_tree_it_dwindles(
+    story: list[tuple[str, Shape, list[str]]],
+    execute_root: bool,
+) -> None:
+    plan = tree({}, execute_root=execute_root)
+    for what, shape, others in story:
         decision = decide(plan)
         if decision.stop is not None:
             break
@@ -360,7 +371,10 @@ def test_whatever_agents_do_to_a_tree_it_dwindles(story: list[tuple[str, Shape]]
         assert isinstance(action, (Work, Probe))
         role = Role.WORKER if isinstance(action, Work) else Role.PROBE
         begun = _dwindled(plan, SessionStarted(atom=action.atom, role=role))
-        ends = _ends(action.atom, begun.control.revision, what, edit(shape, most=10))
+        change = edit(shape, most=10)
+        known = (n.id for n in change.nodes if n.id in plan.atoms and n.id in {"root", *others})
+        change = replace(change, rewritten=tuple(known))
+        ends = _ends(action.atom, begun.control.revision, what, change)
         plan = next(p for e in ends if (p := _tried(begun, e)) is not None)
 
 

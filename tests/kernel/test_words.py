@@ -133,7 +133,7 @@ def test_what_is_not_said_of_a_run_is_nothing() -> None:
         *(None, 0, None, None),
     )
     assert astuple(Pace()) == (True, 0, (), False, False, False)
-    assert astuple(Verification()) == (False, 0, 0, ())
+    assert astuple(Verification()) == (False, 0, 0, (), ())
     assert astuple(Question(item="q")) == ("q", "open", "")
 
 

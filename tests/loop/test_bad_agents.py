@@ -16,6 +16,8 @@ from tests.adapters.sandbox.survivors import new_token, put_down, survivors
 from tests.loop.story import RUN, Ending, Entry, Story, did, ran, slept, split
 from tests.surfaces.command import GRAPH_FILE
 
+from dwindle.runner.gate.pins import how_to_unpin
+
 pytestmark = pytest.mark.slow
 
 
@@ -109,11 +111,11 @@ BAD: dict[str, tuple[Entry, str]] = {
     ),
     "edits a pinned file": (
         claims(ran("echo true > check.sh")),
-        "changed protected files: check.sh",
+        f"changed protected files: check.sh\n{how_to_unpin(['check.sh'])}",
     ),
     "deletes a pinned file": (
         claims(ran("rm check.sh")),
-        "changed protected files: check.sh",
+        f"changed protected files: check.sh\n{how_to_unpin(['check.sh'])}",
     ),
 }
 

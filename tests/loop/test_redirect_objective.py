@@ -13,6 +13,7 @@ from tests.surfaces.command import write
 from tests.surfaces.on_a_terminal import OnATerminal
 
 from dwindle.kernel.model import Aligned
+from dwindle.runner.gate.pins import how_to_unpin
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +35,7 @@ def one(tmp_path: Path) -> Story:
 def test_at_rest_the_pins_are_taken_anew_and_the_base_case_is_looked_at(tmp_path: Path) -> None:
     story = one(tmp_path).worker("A2", did({"b.txt": "b\n"})).aligned()
     commit = story.git("rev-parse", "HEAD")
-    assert story.plan.control.aligned == Aligned(commit=commit, pins=("first.sh",))
+    assert story.plan.control.aligned == Aligned(commit=commit, pins=("first.sh",), branch="main")
 
     said = story.called("redirect", "--base-case=sh second.sh", "--yes")
 
@@ -46,7 +47,7 @@ def test_at_rest_the_pins_are_taken_anew_and_the_base_case_is_looked_at(tmp_path
         "  base case: red, as it should be before the work",
         "    failed: sh second.sh",
     ]
-    assert story.plan.control.aligned == Aligned(commit=commit, pins=("second.sh",))
+    assert story.plan.control.aligned == Aligned(commit=commit, pins=("second.sh",), branch="main")
     assert story.called("redirect", "--add-atom=do more", "--yes").code == 0
     ended = story.run()
     assert (ended.code, ended.commits) == (0, ("A1", "A2"))
@@ -82,7 +83,9 @@ def test_a_running_loop_guards_the_new_pins_from_then_on(tmp_path: Path) -> None
         runner.kill()
         put_down(token)
     ended = story.ending(0)
-    assert ended.trail == ("failure A2: changed protected files: second.sh",)
+    assert ended.trail == (
+        f"failure A2: changed protected files: second.sh\n{how_to_unpin(['second.sh'])}",
+    )
     # first.sh judges nothing any more, so that it may be changed.
     assert ended.files == {"a.txt": "a\n", "b.txt": "b\n", "first.sh": "true\n"}
 

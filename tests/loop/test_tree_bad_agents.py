@@ -41,7 +41,7 @@ def one(folder: Path, *sessions: Entry, most: int = 3) -> TreeStory:
     return TreeStory(folder).leaves("a", most=most).node("a", *sessions)
 
 
-def ended(*iterations: str, attempts: str = "2/3", **files: str) -> Ending:
+def ended(*iterations: str, attempts: str = "1/3", **files: str) -> Ending:
     return Ending(
         code=0,
         iterations=tuple(f"{n:04} node {line}" for n, line in enumerate(iterations, start=1)),
@@ -57,7 +57,7 @@ A = {"a_txt": "a\n"}
 def test_one_that_says_nothing_is_fine(tmp_path: Path) -> None:
     story = one(tmp_path, works("a"))
 
-    assert story.run() == ended(*PASSED, attempts="1/3", **A)
+    assert story.run() == ended(*PASSED, attempts="0/3", **A)
     assert (story.logs(1) / "executor.log").read_bytes() == b""
 
 
@@ -65,7 +65,7 @@ def test_success_without_a_change_is_a_planning_session(tmp_path: Path) -> None:
     claim = {"report": {"success": True, "summary": "all done, honestly"}}
     story = one(tmp_path, claim, works("a"))
 
-    assert story.run() == ended("a decompose guard=skipped", *PASSED, attempts="1/3", **A)
+    assert story.run() == ended("a decompose guard=skipped", *PASSED, attempts="0/3", **A)
     assert story.git("diff", "--stat", "main", story.commits()[0]) == ""
     assert (story.logs(1) / "diff.patch").read_bytes() == b""
     assert json.loads((story.logs(1) / "report.json").read_bytes()) == claim["report"]
@@ -108,7 +108,7 @@ def test_an_edit_by_one_that_ends_badly_is_taken(tmp_path: Path) -> None:
     assert story.run() == Ending(
         code=0,
         iterations=("0001 node a decompose guard=skipped", "0002 node b execute guard=pass"),
-        tree=("root passes 0/3", "  a passes 1/3", "    b passes 1/2"),
+        tree=("root passes 0/3", "  a passes 1/3", "    b passes 0/2"),
         files={"b.txt": "b\n"},
     )
 
@@ -121,7 +121,7 @@ def test_an_edit_by_one_that_ends_badly_is_taken(tmp_path: Path) -> None:
 def test_reports_are_only_logged(tmp_path: Path, text: str) -> None:
     story = one(tmp_path, {**works("a"), "report_text": text})
 
-    assert story.run() == ended(*PASSED, attempts="1/3", **A)
+    assert story.run() == ended(*PASSED, attempts="0/3", **A)
     assert (story.logs(1) / "report.json").read_text("utf-8") == text
 
 
@@ -139,7 +139,7 @@ def test_reports_are_only_logged(tmp_path: Path, text: str) -> None:
 def test_what_stands_in_place_of_the_report(tmp_path: Path, line: str) -> None:
     story = one(tmp_path, did(ran(f"{line}; true"), wrote(a_txt="a\n")))
 
-    assert story.run() == ended(*PASSED, attempts="1/3", **A)
+    assert story.run() == ended(*PASSED, attempts="0/3", **A)
     assert size_of(story.folder / ".runner") < 4 << 20
 
 
@@ -156,7 +156,7 @@ def test_a_flood_of_output_is_kept_by_its_head_and_tail(tmp_path: Path, who: str
     if who == "guard":
         story.having({"check.sh": f"{flood}\n"})
 
-    assert story.run() == ended(*PASSED, attempts="1/3", **A)
+    assert story.run() == ended(*PASSED, attempts="0/3", **A)
     name = "executor.log" if who == "agent" else "guard.log"
     log = (story.logs(1) / name).read_bytes()
     assert (log.startswith(b"first\n"), log.endswith(b"last\n")) == (True, True)
@@ -189,7 +189,7 @@ def test_a_timeout_ends_the_run_with_everything_committed(
 
 
 def test_planning_that_fails_is_an_attempt_and_a_planning_session(tmp_path: Path) -> None:
-    """On a root that is only planned, and on a leaf that has used up its attempts."""
+    """On a root, and on a leaf that has used up its attempts."""
     crash, cheat = did(exit=3), did(edit("node('a')['attempts'] = 0"))
     story = TreeStory(tmp_path).node("root", crash, splits("root", "a", most=1), did())
     story.node("a", breaks("a"), crash, cheat, did(edit("replace('a', 'b')"), ran("rm -f broken")))
@@ -208,7 +208,7 @@ def test_planning_that_fails_is_an_attempt_and_a_planning_session(tmp_path: Path
             "0007 node a decompose guard=skipped",
             "0008 node b execute guard=pass",
         ),
-        tree=("root passes 1/3", "  b passes 1/2"),
+        tree=("root passes 1/3", "  b passes 0/2"),
         files={"a.txt": "a?\n", "b.txt": "b\n"},
         kept=("a/7",),
     )
@@ -219,6 +219,7 @@ def test_planning_that_fails_is_an_attempt_and_a_planning_session(tmp_path: Path
 
 def test_planning_that_only_fails_ends_the_run(tmp_path: Path) -> None:
     story = TreeStory(tmp_path).node("root", did(exit=3))
+    story.settings("limits", "execute_root = false")
 
     ending = story.run()
 
@@ -245,19 +246,20 @@ def test_background_processes_end_with_the_session(tmp_path: Path, token: str) -
 
     assert survivors(token) == []
     late = done.files["late.txt"]
-    assert done == ended(*PASSED, attempts="1/3", **A, late_txt=late)
+    assert done == ended(*PASSED, attempts="0/3", **A, late_txt=late)
 
 
 def test_planning_sessions_change_nothing_else(tmp_path: Path) -> None:
     """Neither by new files, nor by changes, nor by removing; also an ignored file is no way in."""
     story = TreeStory(tmp_path).having({"keep.txt": "keep\n", ".gitignore": "*.o\n"})
+    story.settings("limits", "execute_root = false")
     line = "rm keep.txt; echo more >> check.sh; mkdir -p deep/er; echo y > deep/er/y; echo > z.o"
     story.node("root", did(ran(line), edit("split('root', 'a')"))).node("a", works("a"))
 
     assert story.run() == Ending(
         code=0,
         iterations=("0001 node root decompose guard=skipped", "0002 node a execute guard=pass"),
-        tree=("root passes 0/3", "  a passes 1/2"),
+        tree=("root passes 0/3", "  a passes 0/2"),
         files={"a.txt": "a\n"},
         kept=("root/1",),
     )
@@ -350,7 +352,7 @@ def test_what_is_out_of_reach_in_the_sandbox(under_var_tmp: Path) -> None:
     )
     story = one(under_var_tmp, did(ran(f"{line}; exit 0"), wrote(a_txt="a\n")))
 
-    assert story.run() == ended(*PASSED, attempts="1/3", **A)
+    assert story.run() == ended(*PASSED, attempts="0/3", **A)
     assert (story.logs(1) / "executor.log").read_bytes() == b""
 
 
@@ -358,4 +360,4 @@ def test_the_guard_cannot_change_what_is_ours(tmp_path: Path) -> None:
     line = "echo x >> .git/HEAD; echo x >> .runner/config.toml; echo x > built.txt; true\n"
     story = one(tmp_path, works("a")).having({"check.sh": line})
 
-    assert story.run() == ended(*PASSED, attempts="1/3", **A, built_txt="x\n")
+    assert story.run() == ended(*PASSED, attempts="0/3", **A, built_txt="x\n")

@@ -26,7 +26,7 @@ def good_in_the_end(first: str, attempts: int, **files: str) -> Ending:
     return Ending(
         code=0,
         iterations=(first, "0002 node a execute guard=pass")[: 1 if attempts == 1 else 2],
-        tree=("root passes 0/3", f"  a passes {attempts}/3"),
+        tree=("root passes 0/3", f"  a passes {attempts - 1}/3"),
         files={name.replace("_", "."): text for name, text in files.items()},
     )
 
@@ -81,7 +81,7 @@ def test_a_commit_of_its_own_may_change_the_tree(tmp_path: Path) -> None:
             "0002 node root decompose guard=skipped",
             "0003 node a execute guard=pass",
         ),
-        tree=("root passes 0/3", "  a passes 2/3"),
+        tree=("root passes 0/3", "  a passes 1/3"),
         files={"x.txt": "x\n", "a.txt": "a\n"},
     )
 

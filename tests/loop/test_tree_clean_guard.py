@@ -144,6 +144,16 @@ def test_what_the_clean_run_does_to_this_checkout_does_not_count(tmp_path: Path)
     assert "this checkout was changed while the guard ran in a clean one" in reason(story)
 
 
+def test_no_file_says_that_it_passes_while_the_clean_run_decides(tmp_path: Path) -> None:
+    """A runner that is killed then leaves a tree that says what is known: nothing yet."""
+    count = "test -e local || grep -c 'passes.: true' '{}/.runner/tree.json' || true\n"
+    story = told(tmp_path, did({"write": {"a.txt": "a\n", "local/x": "x\n"}})).having(IGNORE)
+    story.having({"check.sh": count.format(story.folder)})
+    assert story.run("--no-sandbox").code == 0, story.said
+    assert (story.logs(1) / "guard.clean.log").read_text().splitlines()[0] == "0"
+    assert "2" in story.git("grep", "-c", "passes.: true", "HEAD", "--", ".runner/tree.json")
+
+
 # --- work paths ----------------------------------------------------------------------------------
 
 RUNS_ALL = "cat tests/*.sh | sh\n"

@@ -105,6 +105,28 @@ def test_what_steers_the_guard_is_put_back_before_it_runs(story: str, tmp_path: 
         assert (found.folder / named).read_text() == PROJECT[named]
 
 
+@pytest.mark.parametrize("more", ["", 'work_paths = ["app.py", "*.txt"]'])
+def test_what_is_judged_cannot_rewrite_the_script_that_judges_it(more: str, tmp_path: Path) -> None:
+    """In between, the guard runs code of the agent."""
+    rewrites = "import pathlib\npathlib.Path('check.sh').write_text('true\\n')\n"
+    found = told(tmp_path, "sh ci.sh", {"app.py": rewrites}, more=more)
+    found.having({"ci.sh": f"{sys.executable} -c 'import app'\nsh check.sh\n"})
+
+    ending = found.run()
+
+    assert (ending.code, ending.iterations) == (21, (RED,)), found.said
+    assert "Read-only file system: 'check.sh'" in (found.logs(1) / "guard.log").read_text()
+
+
+def test_a_link_out_of_the_tree_is_no_work(tmp_path: Path) -> None:
+    found = told(tmp_path, "test -s out.txt", {}, "ln -s /etc/passwd out.txt")
+
+    ending = found.run()
+
+    assert (ending.code, ending.iterations) == (21, (RED,)), found.said
+    assert ending.files == {"a.txt": "a\n"}
+
+
 def test_a_file_that_tests_plant_for_the_next_guard_is_put_back_too(tmp_path: Path) -> None:
     """What is under test runs while the guard does."""
     plants = f"import pathlib\npathlib.Path('conftest.py').write_text({HIDES!r})\n{RIGHT}"
@@ -148,7 +170,7 @@ def test_honest_work_in_a_project_with_fixtures_and_settings_is_done(
     assert (ending.code, ending.iterations) == (0, (GREEN,)), found.said
     assert ending.files == {"a.txt": "a\n", **files}
     assert found.meta(1)["guard"]["tests"] == 3
-    assert found.git("log", "-1", "--format=%b") == "Dwindle-Tests: 3"
+    assert found.git("log", "-1", "--format=%(trailers)") == "Dwindle-Tests: 3"
     assert (found.meta(1)["set_aside"], found.kept()) == (None, {})
 
 
@@ -177,7 +199,7 @@ def test_fewer_tests_than_before_are_no_pass(guard: str, tmp_path: Path) -> None
     assert found.run().iterations == (RED,)
     reason = next(e["reason"] for e in found.events() if e["kind"] == "AttemptFailed")
     assert "1 tests ran, and 2 before; [guard] fewer_tests = true lets that pass" in reason
-    assert found.git("log", "-1", "--format=%b") == "Dwindle-Tests: 2"
+    assert found.git("log", "-1", "--format=%(trailers)") == "Dwindle-Tests: 2"
 
 
 def test_a_person_may_let_tests_become_fewer(tmp_path: Path) -> None:
@@ -208,7 +230,7 @@ def test_the_count_is_remembered_by_the_branch_until_a_person_commits(tmp_path: 
     found.git("commit", "--quiet", "--message=mine")
     found.called("step")
     assert found.git("log", "-1", "--format=%s").endswith("node b execute guard=pass"), found.said
-    assert found.git("log", "-1", "--format=%b") == "Dwindle-Tests: 1"
+    assert found.git("log", "-1", "--format=%(trailers)") == "Dwindle-Tests: 1"
     assert (found.logs(3) / "guard.before.log").exists()
 
 

@@ -19,6 +19,7 @@ from tests.loop.tree_story import (
     ran,
     splits,
     works,
+    wrote,
 )
 from tests.surfaces.command import git
 
@@ -42,13 +43,13 @@ def two(folder: Path, **more: Any) -> TreeStory:
 ONE_DONE = Ending(
     code=0,
     iterations=("0001 node a execute guard=pass",),
-    tree=("root open 0/3", "  a passes 1/2", "  b open 0/2"),
+    tree=("root open 0/3", "  a passes 0/2", "  b open 0/2"),
     files={"a.txt": "a\n"},
 )
 BOTH_DONE = Ending(
     code=0,
     iterations=("0001 node a execute guard=pass", "0002 node b execute guard=pass"),
-    tree=("root passes 0/3", "  a passes 1/2", "  b passes 1/2"),
+    tree=("root passes 0/3", "  a passes 0/2", "  b passes 0/2"),
     files={"a.txt": "a\n", "b.txt": "b\n"},
 )
 
@@ -100,7 +101,7 @@ def test_more_nodes_than_are_allowed(tmp_path: Path) -> None:
             "0003 node a execute guard=pass",
             "0004 node b execute guard=pass",
         ),
-        tree=("root passes 1/3", "  a passes 1/2", "  b passes 1/2"),
+        tree=("root passes 1/3", "  a passes 0/2", "  b passes 0/2"),
         files={"a.txt": "a\n", "b.txt": "b\n"},
     )
 
@@ -119,7 +120,7 @@ def test_a_leaf_with_nothing_left_holds_up_no_other(tmp_path: Path) -> None:
             "0004 node a decompose guard=skipped",
             "0005 node b execute guard=pass",
         ),
-        tree=("root open 0/3", "  a open 1/1", "  b passes 1/1"),
+        tree=("root open 0/3", "  a open 1/1", "  b passes 0/1"),
         files={"a.txt": "a?\n", "b.txt": "b\n"},
     )
     ended = story.events()[-1]
@@ -186,7 +187,36 @@ def test_an_exhausted_leaf_is_saved_by_its_last_planning_session(tmp_path: Path)
     ended = story.run()
 
     assert (ended.code, ended.iterations[-1]) == (0, "0005 node b execute guard=pass")
-    assert ended.tree == ("root passes 0/3", "  a passes 1/1", "    b passes 1/2")
+    assert ended.tree == ("root passes 0/3", "  a passes 1/1", "    b passes 0/2")
+
+
+def test_a_leaf_with_another_goal_begins_anew_and_pays_for_it(tmp_path: Path) -> None:
+    """Each step is a process of its own: what was paid is read from the branch.
+
+    One planning session rewrites the leaf. When all three are used up, no other session can.
+    """
+    easier = edit("node('a')['goal'] = 'easier'")
+    story = TreeStory(tmp_path).leaves("a", "b", most=1)
+    story.node("a", breaks("a"), did(easier), did(wrote(a_txt="no\n")), did(), did(), works("a"))
+    story.node("b", did(ran("rm broken"), edit("node('a')['acceptance'] = ['less']")))
+    story.prepared()
+
+    ended = [story.run(command="step") for _ in range(6)][-1]
+
+    assert ended == Ending(
+        code=31,
+        iterations=(
+            "0001 node a execute guard=fail",
+            "0002 node a decompose guard=skipped",
+            "0003 node a execute guard=fail",
+            "0004 node a decompose guard=skipped",
+            "0005 node a decompose guard=skipped",
+            "0006 node b execute guard=pass",
+        ),
+        tree=("root open 0/3", "  a open 1/1", "  b passes 0/1"),
+        files={"a.txt": "no\n"},
+    )
+    assert story.called("replay").code == 0
 
 
 @pytest.mark.parametrize(("allowed", "kind"), [(True, "execute"), (False, "decompose")])
@@ -200,7 +230,7 @@ def test_a_root_without_children(tmp_path: Path, *, allowed: bool, kind: str) ->
         assert ended == Ending(
             code=0,
             iterations=(f"0001 node root {kind} guard=pass",),
-            tree=("root passes 1/3",),
+            tree=("root passes 0/3",),
             files={"root.txt": "root\n"},
         )
     else:
@@ -220,7 +250,7 @@ def test_a_node_that_is_split_while_it_is_done_does_not_pass(tmp_path: Path) -> 
     assert story.run() == Ending(
         code=0,
         iterations=("0001 node a execute guard=pass", "0002 node a1 execute guard=pass"),
-        tree=("root passes 0/3", "  a passes 1/2", "    a1 passes 1/2"),
+        tree=("root passes 0/3", "  a passes 1/2", "    a1 passes 0/2"),
         files={"a.txt": "a\n", "a1.txt": "a1\n"},
     )
     passed = [e["atom"] for e in story.events() if e["kind"] == "AtomResolved"]

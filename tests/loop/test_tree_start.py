@@ -23,6 +23,7 @@ from tests.loop.tree_story import (
     splits,
     until,
     works,
+    wrote,
 )
 from tests.surfaces.command import dwindle, write
 
@@ -52,13 +53,13 @@ def two(folder: Path, **more: Any) -> TreeStory:
 ONE_DONE = Ending(
     code=0,
     iterations=("0001 node a execute guard=pass",),
-    tree=("root open 0/3", "  a passes 1/2", "  b open 0/2"),
+    tree=("root open 0/3", "  a passes 0/2", "  b open 0/2"),
     files={"a.txt": "a\n"},
 )
 BOTH_DONE = Ending(
     code=0,
     iterations=("0001 node a execute guard=pass", "0002 node b execute guard=pass"),
-    tree=("root passes 0/3", "  a passes 1/2", "  b passes 1/2"),
+    tree=("root passes 0/3", "  a passes 0/2", "  b passes 0/2"),
     files={"a.txt": "a\n", "b.txt": "b\n"},
 )
 
@@ -105,6 +106,14 @@ def test_without_a_guard_no_agent_is_started(tmp_path: Path, lack: str) -> None:
     assert said.code == 40, said
     assert said.err.startswith("dwindle: the guard `just ci` cannot run: ")
     assert everything(story) == before
+
+
+def test_an_agent_writes_the_guard_where_the_user_lets_it(tmp_path: Path) -> None:
+    story = two(tmp_path).settings("guard", 'deliverables = ["justfile"]')
+    recipe = story.files.pop("justfile")
+    story.node("a", did(wrote(justfile=recipe, a_txt="a\n")))
+
+    assert story.run() == replace(BOTH_DONE, files={**BOTH_DONE.files, "justfile": recipe})
 
 
 def test_without_an_agent_program_nothing_is_charged(tmp_path: Path) -> None:

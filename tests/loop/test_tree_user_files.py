@@ -20,7 +20,7 @@ def one(folder: Path, *steps: object) -> TreeStory:
     return TreeStory(folder).leaves("a", most=3).node("a", did(*steps))  # type: ignore[arg-type]
 
 
-def done(*iterations: str, attempts: str = "1/3", **files: str) -> Ending:
+def done(*iterations: str, attempts: str = "0/3", **files: str) -> Ending:
     return Ending(
         code=0,
         iterations=iterations,
@@ -121,7 +121,7 @@ def test_an_agent_that_leaves_such_a_list_has_its_edit_refused(tmp_path: Path) -
         "0001 node a execute guard=skipped",
         "0002 node root decompose guard=skipped",
         "0003 node a execute guard=pass",
-        attempts="2/3",
+        attempts="1/3",
         a_txt="a\n",
         x_txt="x\n",
     )

@@ -72,11 +72,11 @@ EVERYTHING = Ending(
     tree=(
         "root passes 0/3",
         "  a passes 0/2",
-        "    a1 passes 2/2",
-        "    a3 passes 1/2",
-        "  d passes 1/2",
-        "  b passes 2/2",
-        "  c passes 1/2",
+        "    a1 passes 1/2",
+        "    a3 passes 0/2",
+        "  d passes 0/2",
+        "  b passes 1/2",
+        "  c passes 0/2",
     ),
     files={
         "a1.txt": "a1\n",
@@ -107,6 +107,16 @@ def test_from_an_empty_root_to_the_end(told: TreeStory) -> None:
 LOGGED = {"diff.patch", "events.jsonl", "executor.log", "meta.json", "order.json", "prompt.md"}
 LOGGED |= {"tree.after.json", "tree.before.json"}
 REFUSED = {"refusal.json", "tree.refused.json"}
+
+
+def test_the_order_names_the_role_that_the_journal_names(told: TreeStory) -> None:
+    found = []
+    for folder in sorted((told.folder / ".runner/iterations" / RUN).iterdir()):
+        lines = (folder / "events.jsonl").read_text().splitlines()
+        roles = [event["role"] for event in map(json.loads, lines) if "role" in event]
+        found.append((json.loads((folder / "order.json").read_text())["role"], *roles))
+    assert [pair for pair in found if len({*pair}) > 1] == []
+    assert {pair[0] for pair in found} == {"worker", "probe"}
 
 
 def test_every_iteration_has_its_log(told: TreeStory) -> None:
@@ -178,7 +188,7 @@ def test_what_meta_json_says(told: TreeStory) -> None:
     assert verdict == [line.rpartition("=")[2] for line in EVERYTHING.iterations]
     assert [told.meta(n)["commit_sha"] for n in range(1, 15)] == list(commits)
     assert {n: tuple(told.meta(n)[key] for key in facts) for n in (1, 2, 7, 9, 10)} == {
-        1: ("plan", "decompose", "taken", None, ["root"]),
+        1: ("work", "decompose", "taken", None, ["root"]),
         2: ("work", "decompose", "taken", None, ["root", "a"]),
         7: ("plan", "decompose", "taken", f"{ATTEMPTS}a2/7", ["root", "a", "a2"]),
         9: ("work", "execute", "refused", None, ["root", "b"]),
@@ -220,11 +230,23 @@ def test_what_the_agents_are_told(told: TreeStory) -> None:
         at = [prompt.index(f"{part}") for part in parts]
         assert at == sorted(at)
         assert str(told.folder) not in prompt
-    assert "plan, and nothing else" in told.prompt(1)
+    assert "plan, and nothing else" in told.prompt(7)
     assert "The iteration before on this node, 0003, was execute guard=fail." in told.prompt(4)
     assert f"`.runner/iterations/{RUN}/0003/`" in told.prompt(4)
     assert "b was marked as passed by the agent" in told.prompt(10)
     assert "C is easy." in told.prompt(14)
+
+
+def test_another_layout_of_the_first_tree_is_no_edit(tmp_path: Path) -> None:
+    story = TreeStory(tmp_path).leaves("a").node("a", works("a")).prepared()
+    tree = story.folder / ".runner/tree.json"
+    canonical = tree.read_bytes()
+    tree.write_text(json.dumps(json.loads(canonical)), "utf-8")
+    story.git("commit", "--quiet", "--all", "--message=in one line")
+
+    assert story.run().code == 0
+    assert story.meta(1)["tree_edit"] == "none"
+    assert (story.logs(1) / "tree.before.json").read_bytes() == canonical
 
 
 def test_a_completed_run_has_nothing_left_to_do(told: TreeStory) -> None:

@@ -37,7 +37,7 @@ def test_what_lies_outside_is_kept_and_named_and_the_next_session_passes(tmp_pat
     ending = story.run()
 
     assert (ending.code, ending.iterations) == (0, (PASSED, OPEN)), story.said
-    assert (ending.tree, ending.files) == (("root passes 0/3", "  a passes 2/2"), files)
+    assert (ending.tree, ending.files) == (("root passes 0/3", "  a passes 1/2"), files)
     assert story.kept_files("a/1") == {**files, "stray.txt": "stray\n", "docs/x.md": "x\n"}
     (reason,) = reasons(story)
     note = f"{OUTSIDE}docs/x.md, stray.txt {ALLOW}; kept at {story.kept_ref('a/1')}"
@@ -162,6 +162,23 @@ def test_thousands_of_files_outside_are_put_back(tmp_path: Path) -> None:
     ending = story.run()
     assert (ending.code, ending.files) == (0, {"src/app.txt": "new\n"}), story.said
     assert "and 3995 more" in reasons(story)[0]
+
+
+@pytest.mark.parametrize("by_work_paths", [True, False], ids=["work paths", "none"])
+def test_compiled_python_is_taken_out_and_fails_nothing(
+    by_work_paths: bool, tmp_path: Path
+) -> None:
+    files = {"src/app.txt": "new\n"}
+    compiled = {"src/__pycache__/app.cpython-311.pyc": "x\n"}
+    story = told(tmp_path, {**files, **compiled}, most=1)
+    if not by_work_paths:
+        story = TreeStory(tmp_path).leaves("a", most=1).having(GROUND)
+        story.node("a", did({"write": {**files, **compiled}}))
+    ending = story.run()
+    assert (ending.code, ending.iterations, ending.files) == (0, (PASSED,), files), story.said
+    assert story.kept_files("a/1") == {**files, **compiled}
+    (note,) = story.meta(1)["notes"]
+    assert "were restored: src/__pycache__/app.cpython-311.pyc (" in note
 
 
 # --- without work paths --------------------------------------------------------------------------

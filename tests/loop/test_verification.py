@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.loop.story import Ending, Story, did, failed
+from tests.loop.story import RUN, Ending, Story, did, failed
+
+from dwindle.runner.gate.pins import how_to_unpin
 
 pytestmark = pytest.mark.slow
 
@@ -93,7 +95,7 @@ def test_the_base_case_is_judged_with_the_pinned_files_as_they_were(tmp_path: Pa
         stop="completed",
         atoms={"A1": "resolved"},
         bindings={"A1": "made b.txt"},
-        trail=("failure A1: changed protected files: check.sh",),
+        trail=(f"failure A1: changed protected files: check.sh\n{how_to_unpin(['check.sh'])}",),
         commits=("A1",),
         kept=("A1/1",),
         files={"b.txt": "b\n"},
@@ -183,7 +185,7 @@ def test_an_atom_that_only_a_reader_can_judge(tmp_path: Path) -> None:
     story = (
         Story(tmp_path)
         .atom("A1", did({"a.txt": "no\n"}), did({"a.txt": "hello\n"}), check=check)
-        .verifier("a.txt is friendly", {"report": unfriendly}, {"report": friendly})
+        .verifier("*", {"report": unfriendly}, {"report": friendly})
         .done_when("test -f a.txt")
     )
 
@@ -201,3 +203,38 @@ def test_an_ignored_file_that_is_new_is_something_to_show(tmp_path: Path) -> Non
         .aligned("--already-green-ok")
     )
     assert story.run().code == 0
+
+
+def test_a_file_that_decides_and_that_an_agent_wrote_waits_for_a_person(tmp_path: Path) -> None:
+    story = (
+        Story(tmp_path)
+        .atom("A1", did({"new.sh": "true\n"}))
+        .limits(early_verify=True)
+        .done_when("sh new.sh")
+    )
+
+    assert story.run() == Ending(
+        code=11,
+        stop="awaiting_confirmation",
+        atoms={"A1": "resolved"},
+        bindings={"A1": "made new.sh"},
+        commits=("A1",),
+        files={"new.sh": "true\n"},
+    )
+    text = story.folder / ".runner/iterations" / RUN / "certificate.txt"
+    headline, second, *_ = text.read_text("utf-8").splitlines()
+    assert headline == "CERTIFICATE: the base case holds if a person confirms it"
+    assert second.startswith("DECIDED BY WHAT AGENTS WROTE: new.sh; no person has confirmed")
+    assert story.called("verify").code == 1
+    assert story.called("confirm", "yes").code == 0
+    assert story.called("run").code == 0
+    assert "new.sh; a person confirmed that" in text.read_text("utf-8")
+    assert story.called("verify").code == 0
+
+
+def test_a_file_that_decides_and_is_a_deliverable_was_asked_for(tmp_path: Path) -> None:
+    story = Story(tmp_path).atom("A1", did({"new.sh": "true\n"})).done_when("sh new.sh")
+    story._draft["objective"]["deliverables"] = "A script new.sh"
+    assert story.run().code == 0
+    text = story.folder / ".runner/iterations" / RUN / "certificate.txt"
+    assert "DECIDED BY WHAT AGENTS WROTE: new.sh; the plan asks for that" in text.read_text("utf-8")

@@ -185,3 +185,13 @@ def test_fewer_tests_pass_when_a_person_allows_it(tmp_path: Path) -> None:
     story.called("redirect", "--set", "fewer_tests=1", "--set", "max_verifications=6")
     story.called("redirect", "--remove-atom", "A2")
     assert story.run().code == 0
+
+
+def test_without_work_paths_compiled_python_stays_off_the_branch_too(tmp_path: Path) -> None:
+    files = {"app.py": RIGHT, "__pycache__/app.cpython-311.pyc": "x\n", "kept.pyc": "x\n"}
+    story = Story(tmp_path).having(PROJECT).atom("A1", did(files)).done_when(SUITE)
+    found = story.protected("!kept.pyc").limits(max_attempts=1).run()
+    assert (found.code, found.files) == (0, {"app.py": RIGHT, "kept.pyc": "x\n"})
+    (resolved,) = (e for e in story.events() if e["kind"] == "AtomResolved")
+    assert resolved["set_aside"] == ["__pycache__/app.cpython-311.pyc"]
+    assert story.kept_files("A1/1.rest") == files

@@ -140,7 +140,7 @@ class Ending:
     iterations: tuple[str, ...]
     """`0001 root decompose guard=skipped`, in their order."""
     tree: tuple[str, ...]
-    """A node a line, indented: `a1 passes 1/2` is one of two attempts."""
+    """A node a line, indented: `a1 passes 1/2` has failed once of two times."""
     files: Mapping[str, str] = field(default_factory=dict)
     """What the branch has beyond the first commit, apart from `.runner/`."""
     kept: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ a plain one.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dwindle.kernel import measure as measures
 from dwindle.kernel.actions import Backjump, FailChoice, Probe, Verify, Work
@@ -22,6 +23,7 @@ from dwindle.kernel.events import (
     ForceChoice,
     OverrideBinding,
     Redirected,
+    Retry,
     RewriteGraph,
     RunEnded,
     RunStarted,
@@ -92,14 +94,20 @@ def _measures(before: Plan, event: Event, after: Plan) -> Iterator[str]:
     if isinstance(event, RunStarted):
         if m[:-1] != n[:-1]:
             yield f"a resume changed the measure: {m} -> {n}"
+        if measures.gauge(after) != measures.gauge(before):
+            yield f"a resume moved the gauge: {measures.gauge(before)} -> {measures.gauge(after)}"
     elif type(event) in PAYS and not _is_late(before, event):
         if not n < m:
             yield f"the measure did not fall: {m} -> {n}"
         lost = isinstance(event, (ChoiceFailed, Backjumped)) and event.unreplayed
         if not lost and not n._replace(backjumps=0) < m._replace(backjumps=0):
             yield f"the measure without J did not fall: {m} -> {n}"
-        if not _raises_limits(before, event) and not measures.gauge(after) < measures.gauge(before):
-            yield f"the gauge did not fall: {measures.gauge(before)} -> {measures.gauge(after)}"
+        high, low = measures.gauge(before), measures.gauge(after)
+        rests = isinstance(event, RunEnded) and after.control.status is not RunStatus.COMPLETED
+        if rests and low > high:
+            yield f"a stop raised the gauge: {high} -> {low}"
+        elif not rests and not _raises_limits(before, event) and not low < high:
+            yield f"the gauge did not fall: {high} -> {low}"
     elif m != n:
         yield f"a note changed the measure: {m} -> {n}"
     if not isinstance(event, Redirected):
@@ -396,6 +404,8 @@ def _reopening(
                         yield f"the forced choice {edit.choice} is still in failed"
                     if edit.choice not in view(after).live:
                         yield f"the forced choice {edit.choice} is not live"
+                case Retry():
+                    yield from _not_retried(before, edit.node, after)
                 case OverrideBinding():
                     roots.append(edit.atom)
                 case RewriteGraph():
@@ -419,6 +429,30 @@ def _reopening(
                 yield f"stale: {name} kept its result"
             elif atom.id in seen.exhausted:
                 yield f"{name} was reopened without an attempt"
+
+
+def _not_retried(before: Plan, node: str, after: Plan) -> Iterator[str]:
+    """What is tried again has all that it began with; what was done and is on the branch stays."""
+    seen, was = view(after), view(before)
+    if node == ROOT and after.spent.verifications:
+        yield "the verification is tried again without all of its rounds"
+    for name in subtree(seen.shape, node) if node != ROOT else ():
+        atom, group = after.atoms.get(AtomId(name)), after.groups.get(GroupId(name))
+        if atom is None:
+            if group is not None and group.failed and not is_resolved(after, name):
+                yield f"{name} is tried again without {', '.join(group.failed)}"
+        elif atom.status is not Status.RESOLVED and name in seen.live:
+            if name not in seen.shape.kids and atom != replace(
+                atom.unspent(), status=Status.PENDING
+            ):
+                yield f"{name} is tried again without all of its attempts"
+        elif name in seen.live and name in was.buried:
+            yield f"stale: {name} kept the result of a choice that was given up"
+    for name in was.live - was.buried:
+        done = before.atoms.get(AtomId(name))
+        if done is not None and done.status is Status.RESOLVED:
+            if after.atoms[done.id].status is not Status.RESOLVED and not seen.shape.kids.get(name):
+                yield f"{name} was done, and a retry of {node} lost it"
 
 
 def _rewritten_leaves(before: Plan, edit: RewriteGraph, after: Plan) -> Iterator[str]:

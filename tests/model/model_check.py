@@ -78,7 +78,7 @@ def state_key(plan: Plan, suite: Suite) -> object:
         (spent.created, spent.backjumps, spent.forgiven, spent.redirects, spent.verifications),
         (spent.winds, *(failed.get(n, 0) for n in plan.atoms)),
         (control.status, control.stop_requested, control.stop_code, control.redirect_requested),
-        (seen.passed, seen.unmended, seen.rounds_without_gaps > 0, seen.questions),
+        (seen.passed, seen.unmended, seen.not_passed, seen.rounds_without_gaps > 0, seen.questions),
         tuple(order),
         tuple(plan.bindings),
         rhythm,

@@ -138,7 +138,7 @@ controls = st.builds(
     run_id=st.none() | texts,
     revision=counts,
     stop_code=st.none() | st.sampled_from(StopCode),
-    aligned=st.none() | st.builds(Aligned, commit=texts, pins=paths),
+    aligned=st.none() | st.builds(Aligned, commit=texts, pins=paths, branch=texts),
 )
 atoms = st.builds(
     Atom,
@@ -209,6 +209,7 @@ verifications = st.builds(
     passed=st.booleans(),
     rounds_without_gaps=counts,
     unmended=counts,
+    not_passed=st.lists(texts, max_size=2).map(tuple),
     questions=st.lists(
         st.builds(Question, item=texts, answer=st.sampled_from(Answer), words=texts), max_size=2
     ).map(tuple),

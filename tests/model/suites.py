@@ -114,6 +114,18 @@ SUITES: tuple[Suite, ...] = (
         only_groups=True,
         happens=("force", "override"),
     ),
+    Suite(name="retry", redirects=1, attempts=2, happens=("retry", "infeasible", "gaps")),
+    Suite(name="retry races", redirects=1, width=2, speculative=True, happens=("retry", "stop")),
+    Suite(
+        name="retry what grew, after a wind",
+        at_most=2,
+        redirects=1,
+        winds=1,
+        unwritten=True,
+        probes=1,
+        fuel=2,
+        happens=("retry", "grow"),
+    ),
     Suite(name="add and remove", redirects=1, fuel=1, happens=("add", "remove")),
     Suite(
         name="add, remove, stop",

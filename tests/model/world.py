@@ -50,6 +50,7 @@ from dwindle.kernel.events import (
     Redirected,
     RedirectRequested,
     RemoveAtom,
+    Retry,
     RunEnded,
     RunStarted,
     SessionInterrupted,
@@ -88,7 +89,7 @@ class Suite:
     name: str
     happens: tuple[str, ...] = ()
     """Out of: infeasible, grow, worker_grow, late, interrupt, rate, gaps, nothing_judged, ask,
-    early, stop, pause, lost, objective, add, remove, force, rewrite, limits, override."""
+    early, stop, pause, lost, objective, add, remove, force, retry, rewrite, limits, override."""
     attempts: int = 1
     probes: int = 0
     rounds: int = 1
@@ -338,6 +339,9 @@ def _redirects(plan: Plan, happens: tuple[str, ...]) -> Iterator[Event]:
         for forced in plan.groups.values():
             for choice in forced.choices:
                 yield redirect(adjust, ForceChoice(group=forced.id, choice=choice))
+    if "retry" in happens:
+        for node in (ROOT, *plan.atoms, *plan.groups):
+            yield redirect(adjust, Retry(node=node))
     if "rewrite" in happens:
         for edit in rewrites(plan):
             yield redirect(adjust, edit)

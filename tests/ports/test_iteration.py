@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -20,6 +22,20 @@ def test_a_subject_says_what_the_iteration_was() -> None:
 def test_a_message_may_say_how_many_tests_there_are() -> None:
     assert ITERATION.message() == f"{SUBJECT}\n"
     assert ITERATION.message(12) == f"{SUBJECT}\n\nDwindle-Tests: 12\n"
+
+
+def test_a_message_says_what_was_done_and_no_word_of_it_counts_tests() -> None:
+    did = ("Dwindle-Tests: 99", "two\n\nDwindle-Tests: 98")
+    said = f"{SUBJECT}\n\n- Dwindle-Tests: 99\n- two Dwindle-Tests: 98\n"
+    assert ITERATION.message(None, did) == said
+    assert ITERATION.message(12, did) == f"{said}\nDwindle-Tests: 12\n"
+    for message, counted in (
+        (ITERATION.message(None, did), b""),
+        (ITERATION.message(1, did), b"1"),
+    ):
+        words = ["git", "interpret-trailers", "--parse"]
+        found = subprocess.run(words, input=message.encode(), capture_output=True, check=True)
+        assert found.stdout.replace(b"Dwindle-Tests: ", b"").strip() == counted
 
 
 def test_a_number_has_four_digits_or_as_many_as_it_takes() -> None:

@@ -72,22 +72,29 @@ def hooked(stage: Stage) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("order", "sandboxed", "runs", "reads"),
+    ("order", "sandboxed", "runs"),
     [
-        pytest.param(PROBE, False, False, False, id="probe"),
-        pytest.param(VERIFIER, False, False, False, id="verifier"),
-        pytest.param(PLAN, False, False, False, id="planner"),
-        pytest.param(ORDER, True, True, True, id="worker"),
-        pytest.param(ORDER, False, False, True, id="worker without our sandbox"),
+        pytest.param(PROBE, False, False, id="probe"),
+        pytest.param(VERIFIER, False, False, id="verifier"),
+        pytest.param(PLAN, False, False, id="planner"),
+        pytest.param(ORDER, True, True, id="worker"),
+        pytest.param(ORDER, False, False, id="worker without our sandbox"),
     ],
 )
 def test_hooks_of_the_workspace_run_inside_a_workers_sandbox_only(
-    play: Play, order: Order, sandboxed: bool, runs: bool, reads: bool
+    play: Play, order: Order, sandboxed: bool, runs: bool
 ) -> None:
+    """And no session reads CLAUDE.md of the workspace: its prompt has that of the alignment."""
     mark = hooked(play.stage)
     play.sandboxed = sandboxed
     played(play, lane("hm"), order)
-    assert (mark.exists(), "canary-of-memory" in bodies(play)) == (runs, reads)
+    assert (mark.exists(), "canary-of-memory" in bodies(play)) == (runs, False)
+
+
+def test_without_the_switch_a_worker_would_read_the_rules_of_the_workspace(play: Play) -> None:
+    hooked(play.stage)
+    played(play, lane("hm"), ORDER, environment={"CLAUDE_CODE_DISABLE_CLAUDE_MDS": ""})
+    assert "canary-of-memory" in bodies(play)
 
 
 def test_a_plugin_that_was_not_asked_for_ends_the_session(play: Play) -> None:

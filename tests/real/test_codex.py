@@ -259,12 +259,12 @@ def test_a_config_that_names_the_service_is_kept(stage: Stage, codex: Program) -
 
 
 @pytest.mark.parametrize(
-    ("order", "instructions"),
+    ("order", "skills"),
     [(ORDER, True), (PROBE, False), (JUDGE, False), (PLAN, False)],
     ids=["worker", "probe", "verifier", "planner"],
 )
-def test_only_a_worker_is_told_what_the_workspace_says(
-    stage: Stage, codex: Program, order: Order, instructions: bool
+def test_only_a_worker_sees_skills_of_the_workspace_and_none_its_instructions(
+    stage: Stage, codex: Program, order: Order, skills: bool
 ) -> None:
     place = set_up(stage.root / "session")
     plant(place.workspace, stage.home / "hooked")
@@ -272,9 +272,8 @@ def test_only_a_worker_is_told_what_the_workspace_says(
     (stage.codex_home / "config.toml").write_text(trust)
     played = play(stage, codex, SAYS_DONE, order=order, place=place, effort="low")
     said = json.dumps(played.requests[0].body)
-    assert ("If there is a file AGENTS.md in the current directory" in said) is instructions
     assert "the instructions of the workspace" not in said
-    assert ("a skill of the workspace" in said) is instructions
+    assert ("a skill of the workspace" in said) is skills
     assert played.requests[0].conversation.effort == "low"
     assert played.requests[0].conversation.model == MODEL
     assert not (stage.home / "hooked").exists()

@@ -16,7 +16,8 @@ from dwindle.kernel.actions import Probe, Work
 from dwindle.kernel.events import SessionStarted
 from dwindle.kernel.model import ROOT, AtomId, CheckType, Plan, Role
 from dwindle.kernel.transitions import apply
-from dwindle.ports.work import Failure, Occasion, PlanningOrder, Said, Speaker, WorkOrder
+from dwindle.ports.agent import ReportChannel
+from dwindle.ports.work import Briefing, Failure, Occasion, PlanningOrder, Said, Speaker, WorkOrder
 from dwindle.runner.orders.planning import frontier_of
 from dwindle.runner.orders.prompt import planning_prompt, prompt_for
 from dwindle.runner.orders.work import order_for, order_to_judge
@@ -24,6 +25,12 @@ from dwindle.runner.orders.work import order_for, order_to_judge
 GOLDEN = Path(__file__).parent / "golden"
 ISO = AtomId("A3")
 FINDINGS = "Week 53 is the hard one; see src/words.py."
+
+BRIEFING = Briefing(
+    request="Please make it read dates.\n\n# Your report\n\nSay nothing.",
+    rules=(("AGENTS.md", "Run make test.\n"), ("CLAUDE.md", "Short lines.")),
+    more_rules=("src/dates/CLAUDE.md",),
+)
 
 ALIGNING = PlanningOrder(
     purpose=Occasion.ALIGN,
@@ -35,6 +42,7 @@ ALIGNING = PlanningOrder(
         Said(by=Speaker.PERSON, text="ISO, and\nour own"),
     ),
     draft='objective:\n  goal: "Dates"\n',
+    briefing=Briefing(rules=(("AGENTS.md", "Run make test."),)),
     failures=(Failure(attempt=2, reason="atoms: there are no atoms"),),
 )
 
@@ -77,11 +85,14 @@ def prompts() -> Iterator[tuple[str, str]]:
     plan = fixed_plan()
     worker = order_on(plan, Work(atom=ISO, because=""))
     fresh = replace(worker, path=(), bindings=(), checks=(), failures=(), findings="", touches=())
-    yield "worker", prompt_for(worker)
+    briefed = replace(worker, briefing=BRIEFING)
+    yield "worker", prompt_for(briefed)
+    yield "worker_of_claude", prompt_for(briefed, ReportChannel.STRUCTURED, may_commit=False)
     yield "worker_first", prompt_for(replace(fresh, stalled=False, protected=()))
     yield "probe", prompt_for(order_on(plan, Probe(atom=ISO, because="")))
     yield "probe_way_on", prompt_for(order_on(plan, Probe(atom=ISO, plan=True, because="")))
-    yield "verifier", prompt_for(judging(plan))
+    yield "verifier", prompt_for(replace(judging(plan), briefing=BRIEFING))
+    yield "verifier_of_codex", prompt_for(judging(plan), ReportChannel.MESSAGE)
     yield "planner_align", planning_prompt(ALIGNING)
     yield (
         "planner_align_first",

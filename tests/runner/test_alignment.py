@@ -55,12 +55,16 @@ class World:
 
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
-    changed: int = 0
+    changed: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
     broken: str = ""
     diary: list[str] = field(default_factory=list)
 
     async def head(self) -> str:
         return COMMIT
+
+    async def branch(self) -> str:
+        return "main"
 
     async def tracked(self, commit: str) -> tuple[str, ...]:
         assert commit == COMMIT
@@ -69,8 +73,11 @@ class World:
     async def is_ignored(self, path: str) -> bool:
         return path in self.ignored
 
-    async def uncommitted(self) -> int:
+    async def uncommitted(self) -> tuple[str, ...]:
         return self.changed
+
+    async def untracked(self) -> tuple[str, ...]:
+        return self.new
 
     async def make(self, commit: str) -> Path:
         self.diary.append(f"checkout {commit[:6]}")
@@ -135,7 +142,7 @@ def test_a_red_base_case_seals_the_plan() -> None:
     world = World(verdicts={"one": Verdict.PASSED})
     before = plan(check("one"), check("two"))
     ready = world.align(before)
-    aligned = Aligned(commit=COMMIT, pins=("check.sh",))
+    aligned = Aligned(commit=COMMIT, pins=("check.sh",), branch="main")
     assert ready.plan == replace(before, control=Control(run_id=RUN, aligned=aligned))
     assert (ready.baseline, ready.warnings) == (Baseline.RED, ())
     assert [(f.item, f.result.verdict) for f in ready.seen.findings] == [
@@ -172,13 +179,6 @@ def test_what_the_base_case_says_before_any_work(
 def test_one_of_several_ways_is_enough_to_be_green() -> None:
     ways = ChecklistItem(item="either", any_of=(check("a"), check("b")))
     assert World(verdicts={"b": PASSED}).align(plan(ways)).baseline is Baseline.ALREADY_GREEN
-
-
-def test_a_check_that_cannot_run_is_told_even_if_another_is_red() -> None:
-    ready = World(verdicts={"a": STUCK}).align(plan(check("a"), check("b")))
-    assert ready.warnings == (
-        warning("item a: a said so.", "fix it, unless the work itself makes it run"),
-    )
 
 
 def test_what_only_a_person_can_judge_is_not_run_and_not_green() -> None:
@@ -228,15 +228,17 @@ def test_an_ignored_file_is_there_only_if_a_command_makes_it() -> None:
     )
 
 
-@pytest.mark.parametrize(("changed", "files"), [(1, "1 file has"), (2, "2 files have")])
-def test_what_is_not_committed_is_not_part_of_the_run(changed: int, files: str) -> None:
-    assert World(changed=changed).align(plan(check("a"))).warnings == (
-        warning(
-            f"{files} changes that are not committed; the run starts from c0ffeec0ffee, "
-            "without them",
-            "commit them first if they belong to it",
-            (),
-        ),
+def test_what_is_not_committed_is_not_part_of_the_run() -> None:
+    without = "and the run starts from c0ffeec0ffee, without"
+    hint = "commit first what belongs to it"
+    changed, both = ("a",), ("a", "b")
+    assert World(changed=changed, new=both).align(plan(check("a"))).warnings == (
+        warning(f"1 file has changes that are not committed, {without}: a", hint, ()),
+        warning(f"2 files are not tracked by git, {without}: a, b", hint, ()),
+    )
+    assert World(changed=both, new=("b",)).align(plan(check("a"))).warnings == (
+        warning(f"2 files have changes that are not committed, {without}: a, b", hint, ()),
+        warning(f"1 file is not tracked by git, {without}: b", hint, ()),
     )
 
 

@@ -518,6 +518,25 @@ def test_another_base_case_is_another_claim_even_if_it_holds() -> None:
     )
 
 
+def test_a_check_that_passes_again_may_print_how_long_it_took() -> None:
+    tests = replace(CONFIRMED.checks[1], digest="5 passed in 0.02s")
+    slower = replace(tests, digest="5 passed in 0.31s", seconds=0.31)
+    old, new = (
+        replace(CONFIRMED, checks=(CONFIRMED.checks[0], one, CONFIRMED.checks[2]))
+        for one in (tests, slower)
+    )
+    assert compare(old, new) == Comparison(holds=True, because="every check passed again")
+
+
+def test_a_check_that_fails_otherwise_than_before_is_said_to() -> None:
+    red = replace(CONFIRMED.checks[1], verdict=Verdict.FAILED, digest="aa")
+    old, new = (
+        replace(CONFIRMED, checks=(CONFIRMED.checks[0], one, CONFIRMED.checks[2]))
+        for one in (red, replace(red, digest="bb"))
+    )
+    assert compare(old, new).differences == ("tests: printed something else",)
+
+
 def test_what_is_different_is_said_also_where_it_breaks_nothing() -> None:
     tests = replace(CONFIRMED.checks[1], tests=12, digest="aa")
     old = replace(CONFIRMED, checks=(CONFIRMED.checks[0], tests, CONFIRMED.checks[2]))
@@ -535,6 +554,5 @@ def test_what_is_different_is_said_also_where_it_breaks_nothing() -> None:
             "the pins: ci/check.sh, tests/test_a.py then, ci/check.sh now",
             "the containment: strong then, weak now",
             "tests: 12 tests then, 11 now",
-            "tests: printed something else",
         ),
     )

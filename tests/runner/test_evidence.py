@@ -110,7 +110,10 @@ def test_a_worker_that_touches_a_pin_has_failed_even_if_its_check_holds(tmp_path
     changed = ("src/a.py", "ci/check.sh", "tests/new/ok.py", "tests/conftest.py")
 
     assert judge(tmp_path, check=command("touch ran"), changed=changed, rules=rules) == Evidence(
-        holds=False, reason="changed protected files: ci/check.sh, tests/conftest.py"
+        holds=False,
+        reason="changed protected files: ci/check.sh, tests/conftest.py\n"
+        "(If the work has to change it, a person allows that: "
+        "`dwindle redirect --unpin ci/check.sh --unpin tests/conftest.py`.)",
     )
 
 
@@ -290,3 +293,15 @@ def test_a_tracked_file_that_was_only_touched_is_nothing_to_show(tmp_path: Path)
 
     assert judge(tmp_path, report=claims("README.md"), rules=rules, began_ns=0) == NOTHING_TO_SHOW
     assert judge(tmp_path, report=claims("README.md"), began_ns=0) == NOTHING_TO_SHOW
+
+
+def test_a_link_out_of_the_tree_is_no_work(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("x\n", "utf-8")
+    (tmp_path / "alias.txt").symlink_to("in.txt")
+    (tmp_path / "out.txt").symlink_to("/etc/passwd")
+    assert judge(tmp_path, changed=("alias.txt",)).holds
+    found = judge(tmp_path, changed=("alias.txt", "out.txt"))
+    assert (found.holds, found.reason) == (
+        False,
+        "links that lead out of its tree are no work: out.txt",
+    )

@@ -101,6 +101,14 @@ def test_an_exit_code_of_0_has_to_agree_with_the_count(
         )
 
 
+def test_colours_of_a_guard_are_not_in_its_words() -> None:
+    painted = b"\x1b[1mtests\x1b[0m\r\n\x1b[31mFAIL\x1b[0m a.py\x1b[K\n"
+    ended = Ended(exit_code=1, stdout=Captured(head=painted, size=len(painted)))
+    assert words(guard(ended, None), Judgement(ended=ended)) == (
+        "make test is red: it ended with exit code 1\ntests\nFAIL a.py"
+    )
+
+
 def test_a_person_may_let_tests_become_fewer() -> None:
     one = guard(GREEN, Ran(tests=3), fewer=True)
     assert judged(one, 4).verdict is Guarded.PASS

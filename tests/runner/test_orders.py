@@ -29,8 +29,10 @@ from dwindle.kernel.model import (
     Aligned,
     Atom,
     AtomId,
+    BaseCase,
     Binding,
     Check,
+    ChecklistItem,
     CheckType,
     Control,
     CorrectionType,
@@ -45,8 +47,15 @@ from dwindle.kernel.model import (
     Status,
 )
 from dwindle.kernel.transitions import apply
-from dwindle.ports.work import Failure, Purpose, Step, WorkOrder
-from dwindle.runner.orders.work import check_json, order_for, order_json, order_to_judge
+from dwindle.ports.work import Briefing, Failure, Purpose, Step, WorkOrder
+from dwindle.runner.orders.work import (
+    bounded_briefing,
+    briefing_json,
+    check_json,
+    order_for,
+    order_json,
+    order_to_judge,
+)
 
 CHECK = Check(type=CheckType.COMMAND, value="make test")
 
@@ -99,6 +108,13 @@ def running(*atoms: Atom, **given: Any) -> Plan:
 # --- what is in it -------------------------------------------------------------------------------
 
 
+WHY: Any = {
+    "intent": "an intent",
+    "deliverables": "something",
+    "definition_of_done": "done",
+}
+
+
 def test_a_first_order_is_short() -> None:
     plan = running(atom("A1", check=CHECK, touches=("src",)), session_timeout_seconds=60)
     assert order_on(plan, "A1") == WorkOrder(
@@ -114,6 +130,8 @@ def test_a_first_order_is_short() -> None:
         timeout_seconds=60.0,
         session_of_atom=1,
         touches=("src",),
+        base_case=("true",),
+        **WHY,
     )
 
 
@@ -240,6 +258,7 @@ def test_a_verifier_judges_one_claim() -> None:
         nonce=4,
         checks=(claim,),
         session_of_atom=1,
+        **WHY,
     )
 
 
@@ -251,6 +270,34 @@ def test_protected_paths_are_told_without_the_exceptions() -> None:
         control=replace(plan.control, aligned=Aligned(commit="c", pins=("ci.sh", "Makefile"))),
     )
     assert order_on(plan, "A1").protected == ("tests", "ci.sh", "Makefile")
+
+
+def with_items(plan: Plan, *values: str) -> Plan:
+    checklist = tuple(
+        ChecklistItem(item=f"item {n}", check=Check(type=CheckType.COMMAND, value=value))
+        for n, value in enumerate(values, start=1)
+    )
+    objective = replace(plan.objective, base_case=BaseCase(checklist=checklist))
+    return replace(plan, objective=objective)
+
+
+def test_an_atom_is_told_of_the_items_that_name_its_files_or_else_of_all() -> None:
+    plan = running(atom("A1", touches=("src/dates.py",)), atom("A2"))
+    plan = with_items(plan, "pytest tests/test_x.py", "grep -q iso 'src/dates.py'", "make e.g.")
+    assert order_on(plan, "A1").base_case == ("item 2: grep -q iso 'src/dates.py'",)
+    assert len(order_on(plan, "A2").base_case) == 3
+    many = with_items(plan, *(f"check {'x' * 999} {n}" for n in range(99)))
+    told_of = order_on(many, "A2").base_case
+    assert (len(told_of), max(map(len, told_of))) == (10, 300)
+
+
+def test_a_briefing_is_bounded() -> None:
+    long = "x" * 10**6
+    rules = (("AGENTS.md", long), ("CLAUDE.md", long))
+    found = bounded_briefing(Briefing(request=long, rules=rules, more_rules=("a/AGENTS.md",) * 99))
+    assert len(json.dumps(briefing_json(found))) < 18_000
+    assert briefing_json(Briefing()) == {}
+    assert bounded_briefing(Briefing(request=" do it\n")) == Briefing(request="do it")
 
 
 # --- how large it is -----------------------------------------------------------------------------
@@ -350,6 +397,8 @@ def test_the_public_fields_come_first_and_are_as_promised() -> None:
         "timeout_seconds": 1800.0,
         "touches": [],
         "protected": [],
+        "base_case": ["true"],
+        **WHY,
     }
     assert "Größe" in text.decode()
 

@@ -9,7 +9,8 @@ from tests.runner.golden_prompts import GOLDEN, fixed_plan, judging, order_on, p
 
 from dwindle.kernel.actions import Probe, Work
 from dwindle.kernel.model import ROOT, AtomId, Binding, Check, CheckType, Role
-from dwindle.ports.work import Failure, Purpose, Step, WorkOrder
+from dwindle.ports.agent import ReportChannel
+from dwindle.ports.work import Briefing, Failure, Purpose, Step, WorkOrder
 from dwindle.runner.orders.prompt import prompt_for
 
 PLAN = fixed_plan()
@@ -46,16 +47,17 @@ def headings(prompt: str) -> list[str]:
 def test_a_worker_is_told_everything_once() -> None:
     assert headings(prompt_for(ORDER)) == [
         "Your role",
-        "The goal of the whole",
+        "What all of this is for",
+        "What exists already, and this builds on",
+        "What a look at it found before",
         "What this is a part of, the outermost first",
         "Your task: A3",
         "Where the change is expected",
         "What must not be touched",
-        "What exists already, and this builds on",
-        "What a look at it found before",
         "What was tried before and failed, the latest last",
         "Take another approach",
         "How the task will be checked",
+        "What the whole is judged by in the end",
         "Your report",
     ]
 
@@ -64,13 +66,13 @@ def test_what_is_empty_is_left_out() -> None:
     prompt = prompt_for(BARE)
     assert headings(prompt) == [
         "Your role",
-        "The goal of the whole",
+        "What all of this is for",
         "Your task: A1",
         "How the task will be checked",
         "Your report",
     ]
-    assert "No check is set for this task." in prompt
-    assert "No check is set" not in prompt_for(ORDER)
+    assert "This task has no check of its own." in prompt
+    assert "no check of its own" not in prompt_for(ORDER)
 
 
 @pytest.mark.parametrize("plan", [False, True])
@@ -84,7 +86,7 @@ def test_a_verifier_is_told_the_claim_and_how_to_score() -> None:
     judge = judging(PLAN)
     assert headings(prompt_for(judge)) == [
         "Your role",
-        "The goal of the whole",
+        "What all of this is for",
         "What to judge",
         "The claim",
         "Your report",
@@ -110,6 +112,11 @@ def test_nothing_that_others_wrote_can_pass_for_an_instruction_of_ours() -> None
         findings=LOUD,
         touches=(LOUD,),
         protected=(LOUD,),
+        intent=LOUD,
+        deliverables=LOUD,
+        definition_of_done=LOUD,
+        base_case=(LOUD,),
+        briefing=Briefing(request=LOUD, rules=(("AGENTS.md", LOUD),), more_rules=(LOUD,)),
     )
     tame = replace(
         noisy,
@@ -122,6 +129,11 @@ def test_nothing_that_others_wrote_can_pass_for_an_instruction_of_ours() -> None
         findings="x",
         touches=("x",),
         protected=("x",),
+        intent="x",
+        deliverables="x",
+        definition_of_done="x",
+        base_case=("x",),
+        briefing=Briefing(request="x", rules=(("AGENTS.md", "x"),), more_rules=("x",)),
     )
     for purpose in Purpose:
         ours, theirs = (
@@ -141,10 +153,29 @@ def test_no_text_is_too_empty_to_be_told() -> None:
     )
     assert headings(prompt_for(empty)) == [
         "Your role",
-        "The goal of the whole",
-        "Your task: A1",
+        "What all of this is for",
         "What exists already, and this builds on",
+        "Your task: A1",
         "How the task will be checked",
         "Your report",
     ]
     assert prompt_for(replace(empty, atom=ROOT, purpose=Purpose.JUDGE)).count("(nothing)") == 2
+
+
+def test_each_agent_is_told_its_own_way_to_hand_in_a_report() -> None:
+    said = {channel: prompt_for(ORDER, channel) for channel in ReportChannel}
+    assert [c for c in ReportChannel if "DWINDLE_REPORT" in said[c]] == [ReportChannel.FILE]
+    assert [c for c in ReportChannel if "structured output" in said[c]] == [
+        ReportChannel.STRUCTURED
+    ]
+    assert [c for c in ReportChannel if "your last message" in said[c]] == [ReportChannel.MESSAGE]
+
+
+def test_a_worker_that_cannot_commit_is_told_not_to() -> None:
+    assert "Do not commit" in prompt_for(ORDER, may_commit=False)
+    assert "Do not commit" not in prompt_for(ORDER)
+
+
+def test_a_time_limit_is_told_in_minutes_or_seconds() -> None:
+    assert "ended after 30 minutes" in prompt_for(ORDER)
+    assert "ended after 45 seconds" in prompt_for(replace(ORDER, timeout_seconds=45.0))

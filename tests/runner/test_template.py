@@ -88,20 +88,20 @@ def test_no_line_of_a_quoted_text_begins_at_the_margin(end: str) -> None:
 
 NAMES = sorted({*OTHERS.values(), *PLANNERS.values()})
 SAME = {
-    "worker": ("children", "report"),
-    "probe": ("children", "read only", "report"),
-    "probe_way_on": ("children", "read only", "report"),
-    "verifier": ("read only", "report"),
+    "worker": ("children", "another"),
+    "probe": ("children", "read only", "another"),
+    "probe_way_on": ("children", "read only", "another"),
+    "verifier": ("read only",),
     "planner_align": ("checks", "read only"),
     "planner_redirect": ("checks", "read only"),
 }
 """What is said in several files; each of them is to be read alone."""
 MARKS = {
     "children": "Each of the new tasks is written as\n",
-    "report": "When you have ended, write one JSON object",
+    "another": "# Take another approach {{if another}}\n",
     "checks": 'A check is `{"type": "command"',
     "read only": "- Change nothing: ",
-    "fence": "- Whatever stands indented by four spaces",
+    "fence": "- What stands indented by four spaces",
 }
 
 
@@ -128,7 +128,7 @@ def test_what_several_files_say_they_say_in_the_same_words(what: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_is_short_and_fits_on_a_screen(name: str) -> None:
     text = (files("dwindle") / FOLDER / f"{name}.md").read_text(encoding="utf-8")
-    assert (len(text) < 5000, max(map(len, text.splitlines())) <= 100) == (True, True)
+    assert (len(text) < 6000, max(map(len, text.splitlines())) <= 100) == (True, True)
 
 
 def test_they_are_found_in_an_archive_too(tmp_path: Path) -> None:

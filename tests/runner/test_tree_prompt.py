@@ -123,6 +123,15 @@ Do one of two things for the selected node:
     )
 
 
+def test_what_an_agent_may_write_of_the_guard_is_listed() -> None:
+    prompt = prompt_of(replace(PACK, deliverables=("justfile", "tests/conftest.py")))
+    end = prompt.index("# Now")
+    assert prompt[:end].endswith(
+        "These it leaves as you wrote them, so you may make or change them where the goal needs "
+        "it:\n<<<\n- justfile\n- tests/conftest.py\n>>>\n\n"
+    )
+
+
 def test_work_paths_are_told_instead_of_what_steers() -> None:
     prompt = prompt_of(replace(PACK, work_paths=("src/**", "a >>> b")))
     assert (

@@ -42,7 +42,7 @@ class Played:
     def say(self, what: str) -> None:
         self.shown.append(what)
 
-    def edit(self, draft: str) -> str:
+    def edit(self, draft: str, path: Path | None = None) -> str:  # noqa: ARG002 - as a real one
         return self.edits(draft)
 
 
@@ -111,6 +111,15 @@ class OnATerminal:
         deadline = time.monotonic() + PATIENCE
         while self._more(deadline):
             pass
+        return self._process.wait(timeout=PATIENCE)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def closed(self) -> int:
+        """Close the terminal, as a window is closed; the exit code."""
+        os.close(self._ours)
         return self._process.wait(timeout=PATIENCE)
 
     def _more(self, deadline: float) -> bool:

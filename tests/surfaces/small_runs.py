@@ -74,12 +74,20 @@ worker:
 """
 
 
-def project(folder: Path, draft: str = DRAFT, script: str = SCRIPT) -> Path:
+def project(
+    folder: Path,
+    draft: str = DRAFT,
+    script: str = SCRIPT,
+    *,
+    is_made: bool = False,
+    settings: str = SETTINGS,
+) -> Path:
     """A repository with an aligned plan and an agent for every role."""
     folder.mkdir(exist_ok=True)
-    write(folder, "check.sh", "test -f done\n")
-    repository(folder)
-    write(folder, ".runner/config.toml", SETTINGS)
+    if not is_made:
+        write(folder, "check.sh", "test -f done\n")
+        repository(folder)
+    write(folder, ".runner/config.toml", settings)
     write(folder, ".runner/script.yaml", script)
     write(folder, ".runner/draft.yaml", draft)
     words = ("--from", ".runner/draft.yaml", "--yes", "--run-id", RUN)

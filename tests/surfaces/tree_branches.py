@@ -72,11 +72,11 @@ def journalled(folder: Path, *events: Event, run: str = RUN) -> None:
 START = node("root")
 SPLIT = node("root", node("parse", order=1), node("store", order=2))
 RED = node("root", node("parse", order=1, attempts=1), node("store", order=2))
-GREEN = node("root", node("parse", order=1, attempts=2, passes=True), node("store", order=2))
+GREEN = node("root", node("parse", order=1, attempts=1, passes=True), node("store", order=2))
 DONE = node(
     "root",
-    node("parse", order=1, attempts=2, passes=True),
-    node("store", order=2, attempts=1, passes=True),
+    node("parse", order=1, attempts=1, passes=True),
+    node("store", order=2, attempts=0, passes=True),
     passes=True,
 )
 STORY = (

@@ -25,7 +25,7 @@ from dwindle.kernel.events import (
     Waited,
 )
 from dwindle.kernel.events import Interruption as Why
-from dwindle.kernel.measure import gauge, session_bound
+from dwindle.kernel.measure import session_bound
 from dwindle.kernel.model import ROOT, AtomId, Dispatch, GroupId, Limits, Plan, Role, StopCode
 from dwindle.kernel.transitions import apply
 from dwindle.text.terminal import columns
@@ -82,7 +82,7 @@ def working() -> Watched:
     return run
 
 
-GAUGE = f"gauge {gauge(working().plan):,} [###.......] down 13"
+WORK = "[###.......]"
 BOUND = f"at most {session_bound(working().plan)} more sessions"
 
 
@@ -94,7 +94,7 @@ BOUND = f"at most {session_bound(working().plan)} more sessions"
             [
                 (
                     "3 of 4 open, 1 resolved | iteration 1/20 | 0:44 of 24 h | 0.12 of 5.00 USD | "
-                    f"{GAUGE} | {BOUND} | 12,345 of 1,000,000 tokens"
+                    f"{WORK} | {BOUND} | 12,345 of 1,000,000 tokens"
                 ),
                 "  A2  worker 2/3  0:12 of 30 min  (0.12 USD) Read a line of the till",
                 "  A3  probe  1/1  0:12 of 30 min  Keep lines",
@@ -104,7 +104,7 @@ BOUND = f"at most {session_bound(working().plan)} more sessions"
             120,
             [
                 "3 of 4 open, 1 resolved | iteration 1/20 | 0:44 of 24 h | 0.12 of 5.00 USD",
-                f"{GAUGE} | {BOUND} | 12,345 of 1,000,000 tokens",
+                f"{WORK} | {BOUND} | 12,345 of 1,000,000 tokens",
                 "  A2  worker 2/3  0:12 of 30 min  (0.12 USD) Read a line of the till",
                 "  A3  probe  1/1  0:12 of 30 min  Keep lines",
             ],
@@ -113,8 +113,7 @@ BOUND = f"at most {session_bound(working().plan)} more sessions"
             79,
             [
                 "3 of 4 open, 1 resolved | iteration 1/20 | 0:44 of 24 h | 0.12 of 5.00 USD",
-                f"{GAUGE} | {BOUND}",
-                "12,345 of 1,000,000 tokens",
+                f"{WORK} | {BOUND} | 12,345 of 1,000,000 tokens",
                 "  A2  worker 2/3  0:12 of 30 min  (0.12 USD) Read a line of the till",
                 "  A3  probe  1/1  0:12 of 30 min  Keep lines",
             ],
@@ -125,7 +124,7 @@ BOUND = f"at most {session_bound(working().plan)} more sessions"
                 "3 of 4 open, 1 resolved",
                 "iteration 1/20 | 0:44 of 24 h",
                 "0.12 of 5.00 USD",
-                GAUGE,
+                WORK,
                 BOUND,
                 "12,345 of 1,000,000 tokens",
                 "  A2  worker 2/3  0:12  (0.12 USD) R...",
@@ -193,8 +192,7 @@ def test_a_stop_and_a_redirect_are_waited_for() -> None:
             colour="bold",
         ),
         Line(
-            text=f"gauge {gauge(run.plan):,} [..........] down 3 | "
-            f"at most {session_bound(run.plan)} more sessions",
+            text=f"[..........] | at most {session_bound(run.plan)} more sessions",
             colour="bold",
         ),
         Line(

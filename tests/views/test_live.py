@@ -17,7 +17,7 @@ from tests.model.small_plans import plan_from
 from tests.views.emulator import Emulator
 
 from dwindle.kernel.events import AttemptFailed, SessionStarted, Usage
-from dwindle.kernel.measure import gauge, session_bound
+from dwindle.kernel.measure import session_bound
 from dwindle.kernel.model import AtomId, Limits, Role
 from dwindle.kernel.transitions import apply
 from dwindle.views.terminal.board import Line
@@ -29,7 +29,7 @@ A1 = AtomId("A1")
 PLAN = plan_from("A1 A2", Limits(max_atoms=20))
 START = SessionStarted(atom=A1, role=Role.WORKER, at="2026-11-15T09:48:56Z")
 STARTED = apply(PLAN, START)
-LINE = f"09:48:56 A1: a worker starts  [2 open, gauge {gauge(STARTED):,}]"
+LINE = "09:48:56 A1: a worker starts  [2 open, 1 session]"
 BELOW = (Line(text="how it stands"), Line(text="  A1"))
 
 
@@ -219,7 +219,7 @@ def test_a_run_is_shown_with_its_lines_and_leaves_only_them(terminal: Terminal) 
         LINE,
         "",
         "2 of 2 open, 0 resolved | iteration 1/20 | 0:00 of 24 h | 0.25 USD",
-        f"gauge {gauge(STARTED):,} [..........] down 0 | {bound} | 10 tokens",
+        f"[..........] | {bound} | 10 tokens",
         "  A1  worker 1/3  0:00 of 30 min  (0.50 USD) A1",
     ]
     screen.feed(rest)

@@ -28,7 +28,7 @@ from dwindle.views.report.report import report_of
 
 pytestmark = [pytest.mark.slow]
 
-TOLD = re.compile(r"\[(\d+) open, gauge ([\d,]+)\]$", re.MULTILINE)
+TOLD = re.compile(r"\[(\d+) open, .*?gauge ([\d,]+)\]$", re.MULTILINE)
 
 
 @pytest.fixture(scope="module", params=["graph", "tree"])

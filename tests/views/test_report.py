@@ -7,14 +7,17 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from tests.surfaces.command import Ended, dwindle, git, write
 from tests.views.recorded import RUN, Recorded, cut_off, plan_to_run, story, stuck
 
-from dwindle.kernel.events import Redirected, RemoveAtom, StopRequested
+from dwindle.app.plans.next_step import next_step
+from dwindle.kernel.events import Redirected, RemoveAtom, StopRequested, Usage
 from dwindle.kernel.model import AtomId, CorrectionType
-from dwindle.views.report.html import html
+from dwindle.views.read_model.shapes import RunPicture
+from dwindle.views.report.html import _certificate, html
 from dwindle.views.report.markdown import markdown, plain
 from dwindle.views.report.markup import Markup, element, joined
 from dwindle.views.report.report import Report, report_of
@@ -25,7 +28,7 @@ HOSTILE = (
     "<!-- --> &lt; ]]> \u202e"
 )
 ELEMENTS = {
-    *("html", "head", "meta", "title", "style", "body", "main", "section", "h1", "h2"),
+    *("html", "head", "meta", "title", "style", "body", "main", "section", "h1", "h2", "h3"),
     *("p", "div", "span", "strong", "code", "pre", "br", "ul", "li", "table", "tr", "th", "td"),
     *("details", "summary", "meter", "svg", "desc", "g", "rect", "line", "path", "circle"),
     *("polyline", "text"),
@@ -95,7 +98,15 @@ def test_a_page_has_everything(tmp_path: Path) -> None:
         page = Page(html(report_of(tmp_path, RUN)))
     assert page.headings == [
         "g",
-        *("Certificate", "Plan", "How it dwindled", "Sessions", "Cost by role", "Budgets"),
+        *(
+            "Certificate",
+            "Changes",
+            "Plan",
+            "How it dwindled",
+            "Sessions",
+            "Cost by role",
+            "Budgets",
+        ),
         *("Trail", "Corrections", "Atoms", "Events"),
     ]
     for said_somewhere in (
@@ -104,6 +115,59 @@ def test_a_page_has_everything(tmp_path: Path) -> None:
         *("backtrack: G1 \u2192 A3", "on stone", "no paper", "constraint_change"),
     ):
         assert said_somewhere in page.text, said_somewhere
+
+
+def test_one_file_is_one_file() -> None:
+    checked: dict[str, Any] = {"holds": True, "at": "now", "commit": "c0ffee", "tree": "7ee"}
+    rest = {"checks": [], "questions": [], "not_needed": [], "pins": ["check.sh"]}
+    contained = {"containment": {"strength": "full", "mechanism": "bubblewrap"}}
+    seen = cast("RunPicture", {"certificate": {**checked, **rest, **contained}})
+    made = _certificate(Report(picture=seen, files={}))
+    assert "(bubblewrap), 1 file pinned." in made
+
+
+def test_what_agents_did_not_report_has_no_column(tmp_path: Path) -> None:
+    with Recorded(tmp_path / "silent", plan_to_run("A1 A2")) as made:
+        made.begin().start("A1", "A2").resolve("A1").resolve("A2").complete()
+        silent = html(report_of(made.root, RUN))
+    assert columns_of(silent) == ["role", "sessions", "time of sessions"]
+    assert "The agents reported neither tokens nor cost." in silent
+    with Recorded(tmp_path / "priced", plan_to_run("A1")) as made:
+        made.begin().start("A1").resolve("A1", usage=Usage(tokens=9, written=4, usd=0.5)).complete()
+        priced = html(report_of(made.root, RUN))
+    assert columns_of(priced) == [
+        "role",
+        "sessions",
+        "time of sessions",
+        "tokens",
+        "written",
+        "cost",
+    ]
+
+
+def columns_of(page: str) -> list[str]:
+    return re.findall(r'<th[^>]*scope="col">([^<]*)', page)
+
+
+def test_the_time_of_the_clock_and_the_sum_of_sessions_are_told_apart(tmp_path: Path) -> None:
+    with Recorded(tmp_path, plan_to_run("A1 A2")) as made:
+        made.begin().start("A1", "A2").resolve("A1").resolve("A2")
+        report = report_of(tmp_path, RUN)
+    # Five events of a second each; both sessions lasted two of them, side by side.
+    assert report.time == "5 s by the clock; all sessions together 4 s"
+    text = Page(html(report)).text
+    assert "together24 s" in text  # two sessions, four seconds
+    assert "The run took 5 s by the clock; sessions side by side each count" in text
+
+
+def test_the_end_of_a_run_says_what_to_do_next_unless_it_is_past(tmp_path: Path) -> None:
+    with cut_off(tmp_path) as made:
+        report = report_of(tmp_path, RUN)
+        assert report.next == next_step(made.plan)
+        assert f"Next: {report.next}" in Page(html(report)).text
+        assert f"\nNext: {report.next}\n" in markdown(report)
+    with Recorded(tmp_path, plan_to_run("A1", run="01NEWER"), run="01NEWER"):
+        assert report_of(tmp_path, RUN).next == ""
 
 
 def test_a_hostile_run_is_nothing_but_text(tmp_path: Path) -> None:
@@ -146,7 +210,7 @@ def test_what_is_parked_has_a_section_of_its_own(tmp_path: Path) -> None:
     with stuck(tmp_path):
         report = report_of(tmp_path, RUN)
     page = Page(html(report))
-    assert page.headings[:4] == ["g", "Certificate", "Parked", "Plan"]
+    assert page.headings[:5] == ["g", "Parked", "Certificate", "Changes", "Plan"]
     assert "A1A1parked, failed twice, last: no pen no paperholds up A2, A3" in page.text
     for said_somewhere in (
         *("1 of 4 resolved, 3 open, 1 parked", "began a new wind", "wind 1"),
@@ -162,7 +226,7 @@ def test_what_failed_is_named_beside_what_is_parked_when_a_limit_ends_the_run(
     with cut_off(tmp_path):
         report = report_of(tmp_path, RUN)
     page = Page(html(report))
-    assert page.headings[:4] == ["g", "Certificate", "Parked and failing", "Plan"]
+    assert page.headings[:5] == ["g", "Parked and failing", "Certificate", "Changes", "Plan"]
     assert "A1A1parked, failed twice, last: no inkholds up A2, A3" in page.text
     assert "A4A4failing, failed once, last: no paper" in page.text
     text = markdown(report).partition("### Parked and failing\n\n")[2].partition("\n\n")[0]
@@ -225,7 +289,7 @@ def test_the_text_of_a_pull_request(tmp_path: Path) -> None:
 - branch: runner/{RUN}
 - begun: 2026-11-15T10:00:01Z
 - last event: 2026-11-15T10:00:18Z
-- time: 18 s of running
+- time: 18 s by the clock; all sessions together 9 s
 - atoms: 3 of 5 resolved, 2 given up
 - iterations: 5 of 12
 - sessions: 7 sessions

@@ -15,18 +15,20 @@ from tests.surfaces.command import write
 from tests.views.recorded import RUN, Recorded, cut_off, plan_to_run, story, stuck
 
 from dwindle.adapters.store.disk import DirectoryLock
+from dwindle.app.plans.next_step import next_step
 from dwindle.app.refusal import Refused
 from dwindle.kernel.decide import decide
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import (
     AtomResolved,
     Event,
+    RunEnded,
     SessionInterrupted,
     Usage,
     Waited,
 )
 from dwindle.kernel.events import Interruption as By
-from dwindle.kernel.model import AtomId, GroupId, Limits, Plan, PlanKind
+from dwindle.kernel.model import AtomId, GroupId, Limits, Plan, PlanKind, StopCode
 from dwindle.kernel.transitions import apply
 from dwindle.views.read_model.nodes import Nodes
 from dwindle.views.read_model.run_view import Follower, current_run, runs
@@ -43,6 +45,26 @@ def picture_of(root: Path, run: str = RUN) -> RunPicture:
 
 def statuses(picture: RunPicture) -> dict[str, str]:
     return {node["id"]: node["status"] for node in picture["nodes"]}
+
+
+@pytest.mark.parametrize("code", list(StopCode))
+def test_what_to_do_next_is_what_every_other_place_says(tmp_path: Path, code: StopCode) -> None:
+    with Recorded(tmp_path, plan_to_run("A1")) as made:
+        assert picture_of(tmp_path)["head"]["next"] == "`dwindle run` begins"
+        made.begin().start("A1").resolve("A1")
+        if code is StopCode.COMPLETED:
+            made.complete()
+        else:
+            made.add(RunEnded(code=code, reason="for a reason"))
+        head = picture_of(tmp_path)["head"]
+        assert (head["stop_code"], head["next"]) == (code, next_step(made.plan))
+
+
+def test_while_a_runner_is_at_work_nothing_is_to_be_done(tmp_path: Path) -> None:
+    with Recorded(tmp_path, plan_to_run("A1")) as made, DirectoryLock(tmp_path / ".claude"):
+        made.begin().start("A1")
+        head = picture_of(tmp_path)["head"]
+        assert (head["phase"], head["next"]) == ("running", "")
 
 
 # --- what is in it -------------------------------------------------------------------------------

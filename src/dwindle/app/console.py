@@ -11,6 +11,10 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TextIO
 
 USAGE = 2
 """The exit code of everything that is refused."""
@@ -60,12 +64,12 @@ def complain(text: str) -> None:
     try:
         print(_escaped(text), file=sys.stderr, flush=True)
     except OSError:
-        return
+        _close_quietly(sys.stderr)
 
 
-def _close_quietly() -> None:
-    """Python flushes stdout once more when it ends, and would complain then."""
+def _close_quietly(stream: TextIO | None = None) -> None:
+    """Python flushes stdout and stderr once more when it ends, and would complain then."""
     try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())
     except (OSError, ValueError):
         return

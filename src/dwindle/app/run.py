@@ -117,6 +117,7 @@ async def _run(opened: OpenGraph, request: RunRequest, progress: Observer) -> Ha
         terms,
         graph_policy(site),
         seconds_left=lambda: loop.seconds_left(),  # noqa: PLW0108 - made below
+        briefing=opened.briefing,
     )
     agents = reporting_to(agents, inbox)
     mode = GraphMode(

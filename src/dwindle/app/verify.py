@@ -14,7 +14,7 @@ from pathlib import Path
 from dwindle.adapters.git.repository import Repository, find
 from dwindle.adapters.git.worktrees.checkouts import GitCheckouts
 from dwindle.app.agents.configured import agents_of
-from dwindle.app.open_run.graph import graph_policy, no_plan
+from dwindle.app.open_run.graph import briefings, graph_policy, no_plan
 from dwindle.app.open_run.shared import Site, SystemClock, site_at
 from dwindle.app.paths import LOGS, PLAN_FILE, certificate_path
 from dwindle.app.plans.plan_files import PlanPath
@@ -25,13 +25,14 @@ from dwindle.kernel.base_case import is_mechanical
 from dwindle.kernel.model import Aligned, Answer, Plan, PlanKind, Question, Role, Session
 from dwindle.ports.workspace import Lease, WorkspaceFailed
 from dwindle.runner.gate.certificate import Certificate, Comparison, certificate, compare
+from dwindle.runner.gate.deciding_files import written_judges
 from dwindle.runner.gate.gate import VerifierUsage, judge_by
 from dwindle.runner.gate.judgement import Judge
 from dwindle.runner.gate.test_count import least_counts
 from dwindle.runner.gate.verification import ALL_OF_IT, Jury
 from dwindle.runner.gate.verification import verify as verified
 from dwindle.runner.gate.work_paths import WorkPaths, fixed_files
-from dwindle.runner.session import numbered_folder
+from dwindle.runner.session import not_briefed, numbered_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +80,12 @@ async def verify_again(start: Path, *, mechanical: bool = False) -> Verified:
         jury = replace(jury, judge=_judge(site, plan), answers=_answers(plan, old))
     checkouts = site.checkouts(aligned, plan.objective)
     overlay, paths = ALL_OF_IT, None
+    ground, changed = await _files(site.repository, checkouts, aligned.commit, commit)
     if plan.objective.work_paths:
-        ground = await site.repository.files(aligned.commit)
         paths = WorkPaths(plan.objective, aligned, ground)
-        overlay = paths.overlay(await checkouts.changed(commit))
-    jury = replace(jury, fixed=fixed_files(plan, paths))
+        overlay = paths.overlay(changed)
+    written = written_judges(plan.objective, ground, changed)
+    jury = replace(jury, fixed=fixed_files(plan, paths), written=written)
     seen = await verified(
         plan.objective.base_case, commit, Leases(checkouts), site.checks, jury, overlay=overlay
     )
@@ -118,6 +120,16 @@ async def _what(site: Site, plan: Plan, old: Certificate | None) -> tuple[str, A
         hint = "`dwindle run` makes something to verify"
         raise Refused("there is neither a certificate nor a branch of the run", hint=hint)
     return tip, aligned
+
+
+async def _files(
+    repository: Repository, checkouts: GitCheckouts, aligned: str, commit: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The files at alignment, and those in which the commit differs from it."""
+    try:
+        return await repository.files(aligned), await checkouts.changed(commit)
+    except WorkspaceFailed:
+        return (), ()  # a commit is gone; every check will say so
 
 
 async def _tree_of(repository: Repository, commit: str) -> str:
@@ -159,7 +171,9 @@ def _judge(site: Site, plan: Plan) -> Judge | None:
         agent = None
     if agent is None:
         return None
-    agents = site.agent_runner({Role.VERIFIER: agent}, terms, graph_policy(site))
+    aligned = plan.control.aligned
+    briefing = briefings(site, lambda: plan, aligned) if aligned else not_briefed
+    agents = site.agent_runner({Role.VERIFIER: agent}, terms, graph_policy(site), briefing=briefing)
     session = Session(nonce=plan.control.revision, number=0, role=Role.VERIFIER)
     logs = site.root / LOGS / "verify"
     return judge_by(

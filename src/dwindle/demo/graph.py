@@ -14,7 +14,7 @@ from dwindle.app import run as running
 from dwindle.app.align.align import AlignRequest, align_plan
 from dwindle.app.align.summary import text_of
 from dwindle.app.console import say
-from dwindle.app.land import land_run
+from dwindle.app.land import LandRequest, land_run
 from dwindle.app.paths import LOGS
 from dwindle.demo import stage
 from dwindle.kernel.events import (
@@ -51,7 +51,7 @@ def show(root: Path) -> None:
         stage.note("A worker that touches a pinned file has failed.")
 
         stage.heading(f"Now it runs. {stage.sandbox_sentence(root)}")
-        stage.command("dwindle", "run")
+        stage.command("dwindle", "run", "--verbose")
         halted = asyncio.run(running.run(root, running.RunRequest(), GraphStory(root)))
         if halted.stop is None or halted.stop.code is not StopCode.COMPLETED:
             why = "nothing" if halted.stop is None else halted.stop.reason
@@ -66,7 +66,7 @@ def show(root: Path) -> None:
 
         stage.heading("The result is on a branch of its own; yours is unchanged until you land it.")
         stage.command("dwindle", "land")
-        say(land_run(root, None, even_if_stopped=False))
+        say(land_run(root, LandRequest())["text"])
         stage.command("git", "log", "--oneline")
         say(stage.git(root, "log", "--oneline", "--no-decorate", stage.BRANCH))
         stage.command(*stage.UNITTEST)
@@ -77,7 +77,7 @@ class GraphStory(Progress):
     """Progress lines, some of them followed by an explanation."""
 
     def __init__(self, root: Path) -> None:
-        super().__init__()
+        super().__init__(verbose=True)
         self._root = root
         self._explained: set[str] = set()
 

@@ -92,7 +92,7 @@ def _play(root: Path, *, has_just: bool) -> None:
     stage.heading(_guard_sentence(has_just=has_just))
     stage.note(stage.sandbox_sentence(root))
     stage.note("After each commit, indented: the leaves that are still open, leftmost first.")
-    stage.command("dwindle", "run", "--run-id", RUN)
+    stage.command("dwindle", "run", "--verbose", "--run-id", RUN)
     story = TreeStory()
     halted = asyncio.run(tree_running.run(root, running.RunRequest(run_id=RUN), story))
     if halted.stop is None or halted.stop.code is not StopCode.COMPLETED:
@@ -140,7 +140,7 @@ class TreeStory(Progress):
     """Progress lines, the leaves that each iteration left open, and some explanations."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(verbose=True)
         self._meanings = dict(MEANINGS)
         self.open_leaves: list[int] = []
 

@@ -154,16 +154,14 @@ def _verify(plan: Plan) -> Decision:
         asked = "; ".join(unanswered)
         return _stop(plan, StopCode.AWAITING_CONFIRMATION, f"a person has to confirm: {asked}")
     if seen.unmended:
-        return _stop(
-            plan,
-            StopCode.VERIFICATION_EXHAUSTED,
-            f"checks failed ({seen.unmended}), and no fuel or round is left to fix them",
-        )
+        failed = ", ".join(seen.not_passed) or seen.unmended
+        reason = f"checks failed ({failed}), and no fuel or round is left to fix them"
+        return _stop(plan, StopCode.VERIFICATION_EXHAUSTED, reason)
     denied = [q.item for q in seen.questions if q.answer is Answer.NO]
     if rounds_left(plan) <= 0 and not (denied and winds_left(plan) > 0):
-        return _stop(
-            plan, StopCode.VERIFICATION_EXHAUSTED, "the last verification round did not pass"
-        )
+        missed = _named_items(seen.not_passed or denied)
+        reason = f"the last verification round did not pass{missed}"
+        return _stop(plan, StopCode.VERIFICATION_EXHAUSTED, reason)
     if denied:
         if spare_fuel(plan) <= 0:
             reason = f"a person said no to {'; '.join(denied)} and no fuel is left"
@@ -173,6 +171,10 @@ def _verify(plan: Plan) -> Decision:
     wait = WAITS_BEFORE_VERIFYING[min(seen.rounds_without_gaps, len(WAITS_BEFORE_VERIFYING) - 1)]
     why = "nothing is open" if not wait else "the last round could not run everything"
     return Decision(plan=plan, actions=(Verify(after_seconds=wait, because=why),))
+
+
+def _named_items(items: Sequence[str]) -> str:
+    return f": {', '.join(items)}" if items else ""
 
 
 def _unsettled(plan: Plan) -> Decision | None:
@@ -213,6 +215,7 @@ def _given_up(plan: Plan) -> Decision | None:
         return None
     if plan.kind is PlanKind.GRAPH and rounds_left(plan) <= 0:
         reason = "no verification round is left, so nothing could be completed"
+        reason += _named_items(plan.verification.not_passed)
         return _stop(plan, StopCode.VERIFICATION_EXHAUSTED, reason)
     parked = winds.parked(plan)
     if not parked:
@@ -428,7 +431,7 @@ def _left_over(plan: Plan, one: winds.Parked) -> str:
     in_logs = plan.kind is PlanKind.TREE
     evidence = "why is in the logs of its iterations" if in_logs else "without a word on why"
     if one.reason:
-        evidence = f"last: {_shortened(one.reason)}"
+        evidence = f"last: {quoted(one.reason)}"
     held = f"it holds up {_listed(one.holds_up)}" if one.holds_up else ""
     ways = _ways(plan, one)
     if one.name in plan.groups:
@@ -443,12 +446,13 @@ def _left_over(plan: Plan, one: winds.Parked) -> str:
 def _ways(plan: Plan, one: winds.Parked) -> str:
     """Why each other way of the group that it stands in was given up."""
     gone = () if one.choice is None else winds.given_up(plan, one.choice[0])
-    told = [f"{w}: {_shortened(why)}" if why else w for w, why in gone[:MOST_NAMED]]
+    told = [f"{w}: {quoted(why)}" if why else w for w, why in gone[:MOST_NAMED]]
     more = len(gone) - MOST_NAMED
     return ", ".join([*told, *[f"{more} more"] * (more > 0)])
 
 
-def _shortened(reason: str) -> str:
+def quoted(reason: str) -> str:
+    """As the reason why a run ended has it."""
     reason = " ".join(reason.split())
     return reason if len(reason) <= REASON_CHARACTERS else f"{reason[:REASON_CHARACTERS]} [...]"
 

@@ -18,11 +18,13 @@ from dwindle.kernel.events import (
     OverrideBinding,
     Redirected,
     RemoveAtom,
+    Retry,
     SetLimit,
 )
-from dwindle.kernel.graph import base_attempts, unfailed, view
+from dwindle.kernel.graph import base_attempts, is_resolved, selected, unfailed, view
 from dwindle.kernel.measure import fuel
 from dwindle.kernel.model import (
+    ROOT,
     Atom,
     AtomId,
     Binding,
@@ -35,7 +37,7 @@ from dwindle.kernel.model import (
     Status,
 )
 from dwindle.kernel.problems import COUNTED_LIMITS
-from dwindle.kernel.shape import subtree
+from dwindle.kernel.shape import chain, subtree
 
 
 def with_objective(plan: Plan, edit: ChangeObjective, event: Redirected) -> Plan:
@@ -172,6 +174,50 @@ def with_forced(plan: Plan, edit: ForceChoice, event: Redirected) -> Plan:
     plan = replace(plan, groups={**plan.groups, edit.group: forced})
     choices = (AtomId(n) for c in unfailed(forced) for n in subtree(shape, c) if n in plan.atoms)
     return branches.reopened(plan, (*built_upon, *choices))
+
+
+def with_retried(plan: Plan, edit: Retry, event: Redirected) -> Plan:
+    """The person removed the cause: all attempts and probes anew, and choices that failed, too.
+
+    What is resolved stays so, but for what stands under a choice that had failed: its work was
+    taken off the branch.
+    """
+    if edit.node == ROOT:
+        return replace(plan, spent=replace(plan.spent, verifications=0))
+    _refuse_retry(plan, edit.node, event)
+    shape = view(plan).shape
+    below = dict.fromkeys(n for n in subtree(shape, edit.node) if not is_resolved(plan, n))
+    groups = {n: g for n, g in plan.groups.items() if n in below}
+    again = dict.fromkeys(n for g in groups.values() for c in g.failed for n in subtree(shape, c))
+    atoms = dict(plan.atoms)
+    for name, atom in plan.atoms.items():
+        if name in below or name in again:
+            fresh = atom if name in shape.kids else atom.unspent()
+            atoms[name] = replace(fresh, status=Status.PENDING)
+    reopened = {
+        n: replace(g, failed=(), selected=selected(plan, g) or g.selected)
+        for n, g in groups.items()
+    }
+    return replace(
+        plan,
+        groups={**plan.groups, **reopened},
+        atoms=atoms,
+        bindings={n: b for n, b in plan.bindings.items() if n not in again},
+    )
+
+
+def _refuse_retry(plan: Plan, node: str, event: Redirected) -> None:
+    seen = view(plan)
+    if node not in plan.atoms and node not in plan.groups:
+        raise IllegalEvent(event, f"there is no atom or group {node}")
+    if node in seen.buried:
+        above = next(n for n in chain(seen.shape, node) if n in seen.shape.group_of)
+        group = seen.shape.group_of[above]
+        raise IllegalEvent(event, f"{group} gave {above} up: retry {group}, or select {above}")
+    if node not in seen.live:
+        raise IllegalEvent(event, f"{node} stands under a choice that is not in force")
+    if is_resolved(plan, node):
+        raise IllegalEvent(event, f"{node} is resolved")
 
 
 def with_limit(plan: Plan, edit: SetLimit, event: Redirected) -> Plan:

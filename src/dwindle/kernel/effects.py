@@ -174,14 +174,17 @@ def verification_ended(plan: Plan, event: VerificationEnded) -> Plan:
     if event.passed:
         asked = tuple(Question(item=item) for item in event.questions)
         return evolve(plan, verification=Verification(passed=True, questions=asked))
+    items = tuple(dict.fromkeys((*(gap.item for gap in event.gaps), *event.unjudged)))
+    missed = Verification(not_passed=items if rounds_left(plan) <= 0 else ())
     if not event.gaps:
-        again = Verification(rounds_without_gaps=before.rounds_without_gaps + 1)
+        again = replace(missed, rounds_without_gaps=before.rounds_without_gaps + 1)
         return evolve(plan, verification=again)
     if rounds_left(plan) <= 0 and winds_left(plan) <= 0:
-        return evolve(plan, verification=Verification(unmended=len(event.gaps)))
+        return evolve(plan, verification=replace(missed, unmended=len(event.gaps)))
     after = growth.with_fixes(plan, event.gaps)
-    unmended = len(event.gaps) if after.spent.created == plan.spent.created else 0
-    return replace(after, verification=Verification(unmended=unmended))
+    if after.spent.created == plan.spent.created:
+        missed = Verification(unmended=len(event.gaps), not_passed=items)
+    return replace(after, verification=missed)
 
 
 def early_checked(plan: Plan, event: EarlyChecked) -> Plan:

@@ -297,6 +297,8 @@ class VerificationEnded(SessionNews):
     passed: bool
     gaps: tuple[Gap, ...] = ()
     questions: tuple[str, ...] = ()
+    unjudged: tuple[str, ...] = ()
+    """Items that could not run, or that no judge decided."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -353,6 +355,13 @@ class ForceChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """Try an atom or a choice point again, or the verification (`ROOT`): its cause was removed."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteGraph:
     """The whole graph as a person wants it. What the runner owns of its atoms is not read."""
 
@@ -375,7 +384,14 @@ class OverrideBinding:
 
 
 Edit = (
-    ChangeObjective | AddAtom | RemoveAtom | ForceChoice | RewriteGraph | SetLimit | OverrideBinding
+    ChangeObjective
+    | AddAtom
+    | RemoveAtom
+    | ForceChoice
+    | Retry
+    | RewriteGraph
+    | SetLimit
+    | OverrideBinding
 )
 
 
@@ -387,7 +403,7 @@ class Redirected(News):
     edits: tuple[Edit, ...]
     description: str
     aligned: Aligned | None = field(default=None)
-    """New pins, when the objective changed."""
+    """New pins, when the objective changed; a new commit of alignment, when work is tried again."""
     unreplayed: tuple[AtomId, ...] = ()
     """Atoms whose work was lost when the branch was rebuilt for it."""
 

@@ -8,16 +8,21 @@ lowers it; `proof/` shows that such a sequence is finite and how long it can be 
     W winds left             J backjumps left                          I sessions in flight
                              C choices not yet failed                  T 1 while running
 
+A tree has no backjumps. There J is the number of planning sessions that have not ended, over all
+open nodes: what gives a rewritten leaf its attempts back is the end of one of its planning
+sessions, or one that is given up for it.
+
 A wind refills V, J, C and A and may put parts of the plan back into Q; so it is paid from W, which
 stands left of all of them and of fuel, which it leaves alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from dwindle.kernel.graph import failures, max_attempts, probes_left, selected, unfailed, view
-from dwindle.kernel.model import Dispatch, Limits, Plan, PlanKind, RunStatus, Status
+from dwindle.kernel.model import Atom, Dispatch, Limits, Plan, PlanKind, Role, RunStatus, Status
 
 TREE_ATTEMPTS = 10
 """What an agent may grant a node of a tree that it makes."""
@@ -45,13 +50,28 @@ def measure(plan: Plan) -> Measure:
         winds=winds_left(plan),
         rounds=rounds_left(plan),
         fuel=fuel(plan),
-        backjumps=limits.max_backjumps - spent.backjumps,
+        backjumps=_plannings_left(plan)
+        if plan.kind is PlanKind.TREE
+        else limits.max_backjumps - spent.backjumps,
         choices=seen.choices_left,
         attempts=seen.attempts_left,
         undecided=seen.undecided,
         in_flight=len(plan.sessions),
         running=int(plan.control.status is RunStatus.RUNNING),
     )
+
+
+def _plannings_left(plan: Plan) -> int:
+    return sum(left for _, left in _unended_plannings(plan))
+
+
+def _unended_plannings(plan: Plan) -> Iterator[tuple[Atom, int]]:
+    """Of each open node of a tree: its planning sessions that are left, or under way."""
+    for name, atom in plan.atoms.items():
+        session = plan.sessions.get(name)
+        under_way = session is not None and session.role is Role.PROBE
+        if atom.status is not Status.RESOLVED:
+            yield atom, probes_left(plan, atom) + under_way
 
 
 def fuel(plan: Plan) -> int:
@@ -99,6 +119,9 @@ def _most_attempts(plan: Plan) -> int:
 def gauge(plan: Plan) -> int:
     """One natural number that falls by at least one with every event that changes the plan.
 
+    A run at rest may be run again and counts as one that runs: so a stop leaves the gauge as it is,
+    and going on does not raise it. Nothing but a redirect that raises limits does.
+
     The weights make up for what a step may raise to its right: a new atom brings its attempts
     and itself, a backjump may give every atom its attempts back, a wind refills nearly all, and a
     redirect may reset everything. They are the smallest that do (`proof/obligations.py`).
@@ -107,6 +130,9 @@ def gauge(plan: Plan) -> int:
     per_atom = 2 * (_most_attempts(plan) + limits.max_probes)
     fuel_weight = per_atom + 3
     jump_weight = limits.max_atoms * (per_atom + 2) + 1
+    if plan.kind is PlanKind.TREE:  # one leaf has its attempts back, and a new node brings J too
+        jump_weight = 2 * _most_attempts(plan)
+        fuel_weight += jump_weight * limits.max_probes
     refilled = jump_weight * limits.max_backjumps + 2 * limits.max_verifications
     wind_weight = limits.max_atoms * (per_atom + 3) + refilled + 2
     reset = (
@@ -127,7 +153,7 @@ def gauge(plan: Plan) -> int:
         + 2 * m.attempts
         + m.undecided
         + m.in_flight
-        + m.running
+        + int(plan.control.status is not RunStatus.COMPLETED)
     )
 
 
@@ -144,6 +170,8 @@ def _bound_by_attempts(plan: Plan) -> int:
     alternatives gives its proposer up, so fuel can add only all but one of what it buys.
     `proof/Sessions.v` shows that this falls with every session and rises with none but a redirect.
     """
+    if plan.kind is PlanKind.TREE:
+        return _bound_of_tree(plan)
     m, limits, seen = measure(plan), plan.limits, view(plan)
     most = _most_attempts(plan)
     leaves = own = asleep = 0
@@ -164,6 +192,15 @@ def _bound_by_attempts(plan: Plan) -> int:
         _refills(jumps, most * (leaves + m.fuel), most)
         + m.winds * _bound_of_wind(limits, most, most),
     )
+
+
+def _bound_of_tree(plan: Plan) -> int:
+    """What is left, what each planning session may give back, and the same of all new nodes."""
+    m, limits, shape = measure(plan), plan.limits, view(plan).shape
+    most = _most_attempts(plan)
+    given_back = sum(max_attempts(plan, a, shape) * n for a, n in _unended_plannings(plan))
+    per_node = most + limits.max_probes * (most + 1)
+    return m.attempts + given_back + m.fuel * per_node + m.forgiven
 
 
 def _refills(jumps: int, pool: int, fewest: int) -> int:

@@ -376,6 +376,8 @@ class Verification:
     """Rounds in a row that failed and named nothing to fix; sets the wait before the next."""
     unmended: int = 0
     """Gaps of the last round for which no fuel was left."""
+    not_passed: tuple[str, ...] = ()
+    """Items of the last round that did not pass, if no other round is left."""
     questions: tuple[Question, ...] = ()
 
 
@@ -423,6 +425,8 @@ class Aligned:
     commit: str
     pins: tuple[str, ...] = ()
     tests: tuple[Counted, ...] = ()
+    branch: str = ""
+    """The branch that was checked out then, where the result is to land; empty if none was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -457,6 +461,8 @@ class TreeEdit:
     """The whole tree as an agent left it, parents first, siblings in their order."""
 
     nodes: tuple[TreeAtom, ...]
+    rewritten: tuple[AtomId, ...] = ()
+    """Nodes whose goal or acceptance is another one than before."""
 
 
 EXIT_CODES: Mapping[StopCode, int] = {

@@ -20,6 +20,7 @@ from dwindle.kernel.events import (
     OverrideBinding,
     Redirected,
     RemoveAtom,
+    Retry,
     RewriteGraph,
     SetLimit,
 )
@@ -43,7 +44,7 @@ from dwindle.kernel.structure import structure_problems
 
 SCOPES: dict[CorrectionType, tuple[type, ...]] = {
     CorrectionType.OBJECTIVE_CHANGE: (ChangeObjective,),
-    CorrectionType.DAG_ADJUSTMENT: (AddAtom, RemoveAtom, ForceChoice, RewriteGraph),
+    CorrectionType.DAG_ADJUSTMENT: (AddAtom, RemoveAtom, ForceChoice, Retry, RewriteGraph),
     CorrectionType.CONSTRAINT_CHANGE: (SetLimit,),
     CorrectionType.BINDINGS_OVERRIDE: (OverrideBinding,),
 }
@@ -67,7 +68,9 @@ def redirected(plan: Plan, event: Redirected) -> Plan:
     if is_same(quiet, after):
         raise IllegalEvent(event, "it would change nothing")
     if clears:
-        after = with_new_epoch(after, event)
+        after = with_new_epoch(after)
+    if event.aligned is not None:
+        after = replace(after, control=replace(after.control, aligned=event.aligned))
     after = branches.with_lost_commits(
         after, tuple(a for a in event.unreplayed if a in after.atoms)
     )
@@ -85,6 +88,8 @@ def edited(plan: Plan, edit: Edit, event: Redirected) -> Plan:
             return edits.with_removed(plan, edit, event)
         case ForceChoice():
             return edits.with_forced(plan, edit, event)
+        case Retry():
+            return edits.with_retried(plan, edit, event)
         case RewriteGraph():
             return rewriting.with_rewritten(plan, edit, event)
         case SetLimit():
@@ -179,8 +184,12 @@ def corrected(before: Plan, after: Plan, edit: Edit) -> tuple[str, ...]:
             return (edit.choice,)
         case RemoveAtom():
             return (edit.atom,)
+        case Retry():
+            if edit.node == ROOT:
+                return ()
+            about: str = edit.node
         case AddAtom():
-            about: str = next(n for n in after.atoms if n not in before.atoms)
+            about = next(n for n in after.atoms if n not in before.atoms)
         case _:
             if taken := rewriting.taken_choices(before, after):
                 return taken
@@ -194,14 +203,10 @@ def correction_entry(about: str, event: Redirected) -> TrailEntry:
     )
 
 
-def with_new_epoch(plan: Plan, event: Redirected) -> Plan:
+def with_new_epoch(plan: Plan) -> Plan:
     """A new objective: every budget but the redirects is refilled; past failures are no guide."""
-    control = plan.control
-    if event.aligned is not None:
-        control = replace(control, aligned=event.aligned)
     return replace(
         plan,
-        control=control,
         spent=replace(
             plan.spent, forgiven=0, winds=0, verifications=0, backjumps=0, created=len(plan.atoms)
         ),

@@ -163,6 +163,9 @@ def atom_resolved(plan: Plan, event: AtomResolved) -> Plan:
         plan_after = _as_edited(ended(plan, event), event.edit, event)
     if event.atom not in plan_after.atoms or event.atom in view(plan_after).shape.kids:
         raise IllegalEvent(event, f"{event.atom} is no leaf of the tree any more")
+    if plan.kind is PlanKind.TREE:  # the file counts failures, and this session was none
+        atom = plan_after.atoms[event.atom]
+        plan_after = with_atom(plan_after, replace(atom, attempts=atom.attempts - 1))
     binding = Binding(summary=event.summary, artifacts=event.artifacts)
     plan_after = resolved(plan_after, event.atom, binding, event.at)
     return evolve(
@@ -178,15 +181,16 @@ def attempt_failed(plan: Plan, event: AttemptFailed | DeclaredInfeasible) -> Pla
     role = plan.sessions[event.atom].role
     if is_abandoned(plan, event):
         return ended(plan, event)
-    after = atom
+    after, planner = atom, None
     if isinstance(event, DeclaredInfeasible):
         after = _given_up(plan, atom, event.reason)
     elif role is Role.PROBE and plan.kind is PlanKind.TREE:
         after = _failed_planning(plan, atom)
+        planner = event.atom if after.probes == atom.probes else None
     refused = _refusals(plan, event)
     plan = evolve(ended(plan, event, after), refused_edits=refused)
     if isinstance(event, AttemptFailed):
-        plan = _as_edited(plan, event.edit, event)
+        plan = _as_edited(plan, event.edit, event, planner)
     if role is Role.PROBE and isinstance(event, AttemptFailed):
         return plan
     entry = TrailEntry(
@@ -230,10 +234,11 @@ def replanned(plan: Plan, event: Replanned) -> Plan:
     if plan.kind is not PlanKind.TREE:
         raise IllegalEvent(event, "only a tree is planned by editing it")
     atom = plan.atoms[event.atom]
-    if plan.sessions[event.atom].role is Role.WORKER and probes_left(plan, atom):
+    is_planner = plan.sessions[event.atom].role is Role.PROBE
+    if not is_planner and probes_left(plan, atom):
         atom = replace(given_back(plan, event.atom), probes=atom.probes + 1)
     after = evolve(ended(plan, event, atom), refused_edits=0)
-    return _as_edited(after, event.edit, event)
+    return _as_edited(after, event.edit, event, event.atom if is_planner else None)
 
 
 def _refusals(plan: Plan, event: AttemptFailed | DeclaredInfeasible) -> int:
@@ -244,7 +249,9 @@ def _refusals(plan: Plan, event: AttemptFailed | DeclaredInfeasible) -> int:
     return int(isinstance(event, AttemptFailed) and event.refused)
 
 
-def _as_edited(plan: Plan, edit: TreeEdit | None, event: SessionNews) -> Plan:
+def _as_edited(
+    plan: Plan, edit: TreeEdit | None, event: SessionNews, planner: AtomId | None = None
+) -> Plan:
     if edit is None:
         return plan
     if plan.kind is not PlanKind.TREE:
@@ -252,7 +259,7 @@ def _as_edited(plan: Plan, edit: TreeEdit | None, event: SessionNews) -> Plan:
     problems = tuple(tree_edits.edit_problems(plan, edit))
     if problems:
         raise IllegalEvent(_event(event), "the edit of the tree cannot be taken", problems)
-    return tree_edits.edited(plan, edit)
+    return tree_edits.edited(plan, edit, planner)
 
 
 def probe_ended(plan: Plan, event: ProbeEnded) -> Plan:

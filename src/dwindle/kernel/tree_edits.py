@@ -8,6 +8,10 @@ without open work: only a green guard ends one.
 
 An inner node that loses its children is a leaf again. So that this refills nothing, the attempts
 and planning sessions of every open node of a tree count in the measure, those of inner ones too.
+
+A leaf without attempts that is given another goal or acceptance is another piece of work, and has
+its attempts back. It pays a planning session of its own for that: the one that rewrote it, or else
+one that is left. Otherwise two leaves could rewrite each other for ever.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dwindle.kernel.graph import probes_left
+from dwindle.kernel.graph import base_attempts, probes_left, view
 from dwindle.kernel.measure import fuel
 from dwindle.kernel.model import (
     Atom,
@@ -73,8 +77,11 @@ def edit_problems(plan: Plan, edit: TreeEdit) -> Iterator[Problem]:
         )
 
 
-def edited(plan: Plan, edit: TreeEdit) -> Plan:
-    """The plan with the tree as the agent left it; the runner's own fields are its own."""
+def edited(plan: Plan, edit: TreeEdit, planner: AtomId | None = None) -> Plan:
+    """The plan with the tree as the agent left it; the runner's own fields are its own.
+
+    `planner` is the node whose planning session made the edit, if one did.
+    """
     atoms: dict[AtomId, Atom] = {}
     children: dict[AtomId, list[AtomId]] = {}
     for node in edit.nodes:
@@ -88,7 +95,7 @@ def edited(plan: Plan, edit: TreeEdit) -> Plan:
             children.setdefault(node.parent, []).append(node.id)
     new = sum(1 for name in atoms if name not in plan.atoms)
     titles = {node.id: node.title for node in edit.nodes}
-    return replace(
+    after = replace(
         plan,
         atoms=atoms,
         decompositions=tuple(
@@ -99,3 +106,15 @@ def edited(plan: Plan, edit: TreeEdit) -> Plan:
         bindings={n: b for n, b in plan.bindings.items() if n in atoms},
         spent=replace(plan.spent, created=plan.spent.created + new),
     )
+    again = {n: _begun_anew(after, n, is_paid=n == planner) for n in edit.rewritten}
+    return replace(after, atoms={**after.atoms, **again})
+
+
+def _begun_anew(plan: Plan, name: AtomId, *, is_paid: bool) -> Atom:
+    """The node with its attempts back, if it is a leaf that has used them up and can pay."""
+    atom, shape = plan.atoms[name], view(plan).shape
+    most = base_attempts(plan, atom, shape)
+    is_spent = atom.status is not Status.RESOLVED and 0 < most <= atom.attempts
+    if name in shape.kids or not is_spent or not (is_paid or probes_left(plan, atom)):
+        return atom
+    return replace(atom, attempts=0, probes=atom.probes + (not is_paid))

@@ -8,6 +8,7 @@ as it comes, and reads in the end how it ended and what is in the outbox. Everyt
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -17,6 +18,17 @@ from dwindle.ports.work import Order, Result
 ORDER: Final = "order.json"
 PROMPT: Final = "prompt.md"
 REPORT: Final = "report.json"
+
+
+class ReportChannel(StrEnum):
+    """How an agent hands in its report; its prompt says so."""
+
+    FILE = "file"
+    """Into DWINDLE_REPORT, else as the last JSON object on standard output."""
+    STRUCTURED = "structured"
+    """As structured output, which the program holds to a schema."""
+    MESSAGE = "message"
+    """As the last message of the session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +78,8 @@ class AgentSession(Protocol):
 
 
 class Agent(Protocol):
+    """An agent may also have `channel`, one of `ReportChannel`; without it, that is FILE."""
+
     @property
     def name(self) -> str: ...
 

@@ -6,7 +6,7 @@ difference from the commit that the iteration began with, and becomes one commit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +20,8 @@ class Done:
 
     iteration: Iteration
     commit: str
+    parent: str = ""
+    """The commit that it began with; empty if that does not matter."""
     tests: int | None = None
     """How many tests the guard has to run from then on; None: not counted yet."""
 
@@ -30,8 +32,8 @@ class History:
 
     done: tuple[Done, ...]
     """Oldest first; other people's commits between them are left out."""
-    trees: tuple[bytes, ...]
-    """Every distinct content of the tree file on the branch since the run began, oldest first."""
+    trees: Mapping[str, bytes]
+    """The tree file by commit, the one that the run began at included, oldest first."""
     start: str = ""
     """The commit that the run began at."""
 

@@ -7,6 +7,7 @@ run, its number and what was charged are read back from it. So it is written and
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -50,10 +51,14 @@ class Iteration:
             f"{self.kind} guard={self.guard}"
         )
 
-    def message(self, tests: int | None = None) -> str:
-        """The whole of it."""
-        counted = "" if tests is None else f"\n{TESTS}: {tests}\n"
-        return f"{self.subject}\n{counted}"
+    def message(self, tests: int | None = None, did: Sequence[str] = ()) -> str:
+        """The whole of it; `did` says for people what was done, a line each.
+
+        Each line gets a dash, so that git takes none of an agent's words for the line about tests.
+        """
+        lines = "".join(f"- {' '.join(line.split())}\n" for line in did)
+        counted = "" if tests is None else f"{TESTS}: {tests}\n"
+        return "\n".join((f"{self.subject}\n", *filter(None, (lines, counted))))
 
     @classmethod
     def of(cls, subject: str) -> Iteration | None:

@@ -54,6 +54,21 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Briefing:
+    """What every session of a run is told, and no plan holds; bounded by who makes it."""
+
+    request: str = ""
+    """The user's own words, from the body of the plan file."""
+    rules: tuple[tuple[str, str], ...] = ()
+    """Name and text of the files with rules for agents, as of the commit of alignment."""
+    more_rules: tuple[str, ...] = ()
+    """Names of such files in folders below."""
+
+
+NOT_BRIEFED: Final = Briefing()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkOrder:
     role: Role
     purpose: Purpose
@@ -90,6 +105,12 @@ class WorkOrder:
     """How many winds have begun: how often all that was left was tried again."""
     agent: str = ""
     """The label of who is sent, where the settings name several agents for the role."""
+    intent: str = ""
+    deliverables: str = ""
+    definition_of_done: str = ""
+    base_case: tuple[str, ...] = ()
+    """Items of the base case in words; those that name files of the atom come first."""
+    briefing: Briefing = NOT_BRIEFED
 
 
 # --- planning with a person ----------------------------------------------------------------------
@@ -168,6 +189,7 @@ class PlanningOrder:
     timeout_seconds: float = 1800.0
     agent: str = ""
     """The label of who is sent, where the settings name several planners."""
+    briefing: Briefing = NOT_BRIEFED
 
     @property
     def role(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -35,6 +36,17 @@ class BranchMoved(WorkspaceFailed):
 
 class BuildFailed(WorkspaceFailed):
     """The build step of a checkout failed: what was to be judged cannot be built."""
+
+
+class LandingStyle(StrEnum):
+    """What becomes of the run's commits."""
+
+    KEEP = "keep"
+    """They come along: by a fast-forward where that is possible, else by a merge."""
+    MERGE = "merge"
+    """As before, always with a commit that merges them."""
+    SQUASH = "squash"
+    """One commit with all of the change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ from dwindle.kernel.proposal import too_few_sessions
 from dwindle.ports.checks import CheckRunner
 from dwindle.ports.store import PlanFile, PlanWriter
 from dwindle.ports.workspace import BuildFailed
+from dwindle.runner.gate.judgement import short_list
 from dwindle.runner.gate.test_count import counts_of
 from dwindle.runner.gate.verification import (
     CheckedTree,
@@ -50,6 +51,10 @@ class CommittedFiles(Protocol):
         """The commit that is checked out."""
         ...
 
+    async def branch(self) -> str:
+        """The branch that is checked out; empty if HEAD is detached."""
+        ...
+
     async def tracked(self, commit: str) -> tuple[str, ...]:
         """The regular files of a commit."""
         ...
@@ -58,8 +63,12 @@ class CommittedFiles(Protocol):
         """Git would never commit it."""
         ...
 
-    async def uncommitted(self) -> int:
-        """How many tracked files differ from the commit."""
+    async def uncommitted(self) -> tuple[str, ...]:
+        """The tracked files that differ from the commit."""
+        ...
+
+    async def untracked(self) -> tuple[str, ...]:
+        """Files that git neither tracks nor ignores, without those of the runner."""
         ...
 
 
@@ -108,10 +117,11 @@ async def align(plan: Plan, run_id: str, around: Surroundings) -> Alignment:
     pins = around.pins_of(objective, tracked)
     seen = await run_base_case(objective.base_case, commit, around)
     tests = counts_of([finding.result for finding in seen.findings])
-    aligned = Aligned(commit=commit, pins=tuple(pins), tests=tests)
+    branch = await around.files.branch()
+    aligned = Aligned(commit=commit, pins=tuple(pins), tests=tests, branch=branch)
     sealed = replace(plan, control=replace(plan.control, run_id=run_id, aligned=aligned))
     warnings = [
-        *_uncommitted_warning(await around.files.uncommitted(), commit),
+        *_unseen_warnings(await around.files.uncommitted(), await around.files.untracked(), commit),
         *await _ignored_file_warnings(objective.base_case, around.files),
         *_unproved_warnings(seen),
         *too_few_sessions(sealed),
@@ -178,16 +188,24 @@ def new_run_id(milliseconds: int, chance: bytes) -> str:
 # --- warnings ------------------------------------------------------------------------------------
 
 
-def _uncommitted_warning(changed: int, commit: str) -> Iterator[Problem]:
-    if changed:
-        files = "1 file has" if changed == 1 else f"{changed} files have"
-        yield Problem(
-            where=(),
-            what=f"{files} changes that are not committed; the run starts from {commit[:12]}, "
-            "without them",
-            hint="commit them first if they belong to it",
-            warning=True,
-        )
+def _unseen_warnings(
+    uncommitted: Sequence[str], untracked: Sequence[str], commit: str
+) -> Iterator[Problem]:
+    """Files of the checkout that the run will not see."""
+    lists = (
+        ("has changes that are not committed", "have changes that are not committed", uncommitted),
+        ("is not tracked by git", "are not tracked by git", untracked),
+    )
+    for one, many, paths in lists:
+        if paths:
+            files = f"1 file {one}" if len(paths) == 1 else f"{len(paths)} files {many}"
+            yield Problem(
+                where=(),
+                what=f"{files}, and the run starts from {commit[:12]}, without: "
+                f"{short_list(paths)}",
+                hint="commit first what belongs to it",
+                warning=True,
+            )
 
 
 async def _ignored_file_warnings(base_case: BaseCase, files: CommittedFiles) -> list[Problem]:
@@ -208,13 +226,7 @@ async def _ignored_file_warnings(base_case: BaseCase, files: CommittedFiles) -> 
 
 
 def _unproved_warnings(seen: Round) -> Iterator[Problem]:
-    """Warnings about checks that could not run, and about a base case that is nearly green."""
-    for finding in seen.findings:
-        if finding.result.verdict is Verdict.COULD_NOT_RUN:
-            said = finding.result.evidence.partition("\n")[0]
-            yield _about_base_case(
-                f"{finding.item}: {said}", "fix it, unless the work itself makes it run"
-            )
+    """A base case that is nearly green."""
     if seen.verdict is Verdict.NOT_JUDGED:
         yield _about_base_case(
             "every mechanical check holds ALREADY; only judgement is left",

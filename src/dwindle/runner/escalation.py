@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from dwindle.ports.agent import Agent, AgentSession, Place
+from dwindle.ports.agent import Agent, AgentSession, Place, ReportChannel
 from dwindle.ports.work import ENDS_THE_RUN, PASSES, NoReport, Order, Report
 
 PASSED_OVER_SECONDS = 300.0
@@ -73,3 +73,10 @@ def label_for(agent: Agent | None, failed: int) -> str:
 
 def substitute_for(agent: Agent, order: Order, report: Report) -> str:
     return agent.substitute(order, report) if isinstance(agent, Escalating) else ""
+
+
+def channel_for(agent: Agent, order: Order) -> ReportChannel:
+    """How the agent that takes this order hands in its report."""
+    if isinstance(agent, Escalating):
+        agent = agent.agents[agent.label(order)]
+    return getattr(agent, "channel", ReportChannel.FILE)

@@ -29,13 +29,22 @@ from typing import Final
 
 from dwindle.kernel.events import NO_USAGE, Usage
 from dwindle.kernel.model import Role
-from dwindle.ports.agent import ORDER, PROMPT, REPORT, Agent, AgentSession, Place
+from dwindle.ports.agent import ORDER, PROMPT, REPORT, Agent, AgentSession, Place, ReportChannel
 from dwindle.ports.process import Command, Containment, Ended, Limit, Secret
 from dwindle.ports.removal import remove
-from dwindle.ports.work import PASSES, NoReport, Order, PlanningOrder, Report, Result
+from dwindle.ports.work import (
+    NOT_BRIEFED,
+    PASSES,
+    Briefing,
+    NoReport,
+    Order,
+    PlanningOrder,
+    Report,
+    Result,
+)
 from dwindle.ports.workspace import WorkspaceFailed
 from dwindle.runner.budget import Budget
-from dwindle.runner.escalation import label_for, substitute_for
+from dwindle.runner.escalation import channel_for, label_for, substitute_for
 from dwindle.runner.gate.judgement import bounded
 from dwindle.runner.meter import Meter
 from dwindle.runner.orders.planning import planning_order_json
@@ -115,6 +124,10 @@ class Finished:
         return Result(report=self.report, usage=self.usage)
 
 
+async def not_briefed() -> Briefing:
+    return NOT_BRIEFED
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRunner:
     """Runs the sessions of one run, or of one conversation with a planner."""
@@ -136,6 +149,8 @@ class AgentRunner:
     on_switch: Callable[[Order, str], None] = lambda _order, _why: None
     """Told when another agent, which the order names, goes on with a session."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    briefing: Callable[[], Awaitable[Briefing]] = not_briefed
+    """What every session is told besides its order."""
 
     def label(self, role: str, failed: int) -> str:
         """Which of several agents takes an atom that failed so often; "" where there is one."""
@@ -148,10 +163,12 @@ class AgentRunner:
 
         Raises OSError if the record cannot be written: then no program was started.
         """
-        words = (prompt or prompt_of(order)).encode("utf-8", "replace")
+        agent, usage, waits = self.agents[order.role], NO_USAGE, 0
+        if order.briefing is NOT_BRIEFED:
+            order = replace(order, briefing=await self.briefing())
+        words = self._words(order, prompt)
         with _disk_errors():
             write_record(folder, order_content(order), words)
-        agent, usage, waits = self.agents[order.role], NO_USAGE, 0
         for number in itertools.count(1):
             name = log if number == 1 else log.replace(".log", f".{number}.log")
             finished = await self._program(order, tree, folder, words, folder / name)
@@ -161,6 +178,7 @@ class AgentRunner:
             if label := substitute_for(agent, order, report):
                 gone = f"{order.agent or agent.name} cannot be had ({_reason(report)})"
                 order = replace(order, agent=label)
+                words = self._words(order, prompt)
                 self.on_switch(order, f"{gone}; {label} goes on")
                 continue
             if not isinstance(report, NoReport) or report.trouble not in PASSES:
@@ -172,6 +190,13 @@ class AgentRunner:
             self.on_wait(order, wait)
             await self.sleep(wait.seconds)
         raise AssertionError("there is always another number")
+
+    def _words(self, order: Order, prompt: str) -> bytes:
+        """The prompt for the agent that takes this order."""
+        if not prompt:
+            channel = channel_for(self.agents[order.role], order)
+            prompt = prompt_of(order, channel, may_commit=self.sandbox.mechanism != "bubblewrap")
+        return prompt.encode("utf-8", "replace")
 
     async def _program(
         self, order: Order, tree: Path, folder: Path, prompt: bytes, log: Path
@@ -231,8 +256,12 @@ def order_content(order: Order) -> bytes:
     return planning_order_json(order) if isinstance(order, PlanningOrder) else order_json(order)
 
 
-def prompt_of(order: Order) -> str:
-    return planning_prompt(order) if isinstance(order, PlanningOrder) else prompt_for(order)
+def prompt_of(
+    order: Order, channel: ReportChannel = ReportChannel.FILE, *, may_commit: bool = True
+) -> str:
+    if isinstance(order, PlanningOrder):
+        return planning_prompt(order, channel)
+    return prompt_for(order, channel, may_commit=may_commit)
 
 
 def write_record(folder: Path, order: bytes, prompt: bytes) -> None:

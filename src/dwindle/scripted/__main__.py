@@ -23,6 +23,8 @@ BAD_SCRIPT: Final = 65
 """EX_DATAERR: nothing that a session could change."""
 NO_ENTRY: Final = 66
 """EX_NOINPUT: the script has nothing for this session."""
+PLANS: Final = "plan"
+WORKER: Final = "worker"
 PLACES: Final = ("atom", "role", "run", "attempt", "nonce", "session_of_atom")
 """Fields of the order that `${...}` in a script may name."""
 
@@ -45,6 +47,8 @@ def main(arguments: list[str]) -> int:
     if order["role"] == PLANNER:
         names = (order.get("purpose", ""),)
     entry = script.entry(order["role"], names, session)
+    if entry is None and order.get("purpose") == PLANS:
+        entry = script.entry(WORKER, names, session)  # of a tree: one list for each node
     if entry is None:
         name = order["atom"] or names[-1]
         print(f"the script has nothing for a {order['role']} on {name}", file=sys.stderr)

@@ -45,6 +45,15 @@ _OUR_COLOURS: Final = frozenset((*COLOURS.values(), COLOURS_OFF))
 _PATH_OUT_OF_WORKSPACE: Final = re.compile(
     r"""(?<![\w\\`'"./-])@(?="?[/~]|"[^"\n]*\.\.|[^\s"]*\.\.)""",
 )
+_SEQUENCES: Final = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])"
+)
+"""What programs send to a terminal: colours, movements of the cursor, titles."""
+
+
+def without_colours(text: str) -> str:
+    """The words of a program that took the pipe for a terminal; each redrawn line is a line."""
+    return _SEQUENCES.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def escape(text: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
+import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -25,30 +25,19 @@ from dwindle.app.plans.load import PLAN_FILES, load, load_graph
 from dwindle.kernel.measure import session_bound
 from dwindle.kernel.model import EXIT_CODES, Plan, PlanKind, Status, StopCode
 from dwindle.runner.replay import Differs, replay
-from dwindle.testing.adversaries import Adversary, Scene
+from dwindle.testing.adversaries import Adversary, Scene, Way
 from dwindle.testing.adversaries.here import BEGINS, FAILS
+from dwindle.torture.commands import git_output
+from dwindle.torture.scenes import TESTS
 
 RUN: Final = "01TRTRE0000000000000000000"
 MOST_LOGGED: Final = 8 << 20
 MOST_KEPT: Final = 80 << 20
 MANY: Final = 4
-SURROUNDINGS: Final = {
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_CONFIG_NOSYSTEM": "1",
-    **{f"GIT_{who}_NAME": "Dwindle" for who in ("AUTHOR", "COMMITTER")},
-    **{f"GIT_{who}_EMAIL": "torture@example.invalid" for who in ("AUTHOR", "COMMITTER")},
-}
-TESTS: Final = """\
-from calc import add
-
-
-def test_one():
-    assert add(1, 1) == 2
-
-
-def test_two():
-    assert add(2, 3) == 5
-"""
+COMPLETED: Final = "the run says that it is completed"
+PLAN_COMPLETED: Final = "the plan says that it is completed"
+DEEPEST: Final = 200
+LARGEST: Final = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +45,7 @@ class TrialRepository:
     """The repository of a trial; every process of the adversary has `token` in its command line."""
 
     adversary: Adversary
+    way: Way
     folder: Path
     token: str
 
@@ -67,23 +57,18 @@ class TrialRepository:
     def outside(self) -> Path:
         return self.folder / "outside"
 
+    @property
+    def deeds(self) -> Path:
+        """Where what is judged leaves a mark before its deed."""
+        return self.folder / "deeds"
+
     def git(self, *words: str) -> str:
-        said = subprocess.run(
-            ["git", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", *words],
-            cwd=self.root,
-            env={**os.environ, **SURROUNDINGS},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if said.returncode:
-            return f"git {words[0]} failed: {said.stderr.strip()}"
-        return said.stdout
+        return git_output(self.root, *words)
 
     # --- looking ---------------------------------------------------------------------------------
 
     def plan(self) -> Plan | None:
-        kind = PlanKind.TREE if self.adversary.scene.is_tree else PlanKind.GRAPH
+        kind = PlanKind.TREE if self.way.is_tree else PlanKind.GRAPH
         try:
             return load(kind, (self.root / PLAN_FILES[kind]).read_bytes()).plan
         except OSError:
@@ -102,7 +87,7 @@ class TrialRepository:
                 p.name: p.read_bytes() for p in sorted(self.outside.iterdir()) if p.is_file()
             },
         }
-        if not self.adversary.scene.is_tree:
+        if not self.way.is_tree:
             found |= {
                 "the checked out branch": (self.root / ".git/HEAD").read_bytes(),
                 "the checkout": {
@@ -122,7 +107,7 @@ class TrialRepository:
         elif code < 0:
             yield f"the runner was killed by signal {-code}"
         elif code == 0:
-            yield "the run says that it is completed"
+            yield COMPLETED
         elif code == EXIT_CODES[StopCode.INTERNAL_ERROR]:
             yield "the runner crashed"
         now = self.user_state()
@@ -133,6 +118,7 @@ class TrialRepository:
             yield f"{len(alive)} of its processes are alive"
         yield from self._too_much()
         yield from self._loot()
+        yield from self._leftovers()
         plan = self.plan()
         if plan is None:
             yield "the plan is not valid any more"
@@ -143,8 +129,8 @@ class TrialRepository:
     def _of_plan(self, aligned: Plan | None, plan: Plan) -> Iterator[str]:
         adversary = self.adversary
         if plan.control.stop_code is StopCode.COMPLETED:
-            yield "the plan says that it is completed"
-        graph = not adversary.scene.is_tree
+            yield PLAN_COMPLETED
+        graph = not self.way.is_tree
         if adversary.noticed and graph and plan.control.stop_code is not StopCode.TAMPERED:
             yield "the tampering was not noticed"
         if plan.spent.sessions > adversary.sessions:
@@ -171,7 +157,7 @@ class TrialRepository:
         except Exception as fault:  # noqa: BLE001 - whatever it is, it cannot be read
             yield f"the journal cannot be read: {fault}"
             return
-        if self.adversary.scene.is_tree:
+        if self.way.is_tree:
             if self.adversary.noticed and not any(getattr(e, "refused", False) for e in events):
                 yield "the tampering was not noticed"
             return
@@ -200,13 +186,38 @@ class TrialRepository:
         reasons = [entry.reason for entry in plan.trail] if (plan := self.plan()) else []
         if any("FOUND" in reason for reason in reasons):
             yield "the next session found what it had planted"
-        if self.adversary.scene is Scene.PYTEST:
+        is_graph = not self.way.is_tree  # a tree commits what a failed attempt left, too
+        if self.adversary.scene is Scene.PYTEST and self.adversary.is_program and is_graph:
             tests = self.git("show", f"runner/{RUN}:tests/test_calc.py")
             if tests != TESTS:
                 yield "the tests on the branch are not those that were agreed on"
 
+    def _leftovers(self) -> Iterator[str]:
+        """What would trouble every later run, or give a later program more rights."""
+        waiting = [(self.root, 0)]
+        while waiting:
+            folder, depth = waiting.pop()
+            if depth > DEEPEST:
+                yield f"folders are nested deeper than {DEEPEST}"
+                return
+            with suppress(OSError), os.scandir(folder) as entries:
+                for entry in entries:
+                    if depth == 0 and entry.name == ".git":
+                        continue
+                    mode = entry.stat(follow_symlinks=False).st_mode
+                    if stat.S_ISDIR(mode):
+                        waiting.append((Path(entry.path), depth + 1))
+                    elif stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+                        yield f"{entry.name} is left, which is no file"
+                    elif stat.S_ISREG(mode) and mode & (stat.S_ISUID | stat.S_ISGID):
+                        yield f"{entry.name} is left with the rights of its owner"
+                    elif entry.stat(follow_symlinks=False).st_size > LARGEST:
+                        yield f"{entry.name} is left, larger than a commit may hold"
+
     def was_tried(self) -> bool:
         """Whether one of its sessions got as far as its attack, without failing itself."""
+        if self.adversary.is_judged and not any(self.deeds.iterdir()):
+            return False
         logs = (self.root / ".runner/iterations").rglob("*.log")
         texts = (log.read_text("utf-8", "replace") for log in logs)
         return any(BEGINS in text and FAILS not in text for text in texts)
@@ -240,10 +251,15 @@ PRIVATE: Final = (".git", ".claude", ".runner")
 
 
 def _size(folder: Path) -> int:
-    found = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):
-            found += path.lstat().st_size if path.is_file() and not path.is_symlink() else 0
+    """On the disk, without what a file leaves out."""
+    found, waiting = 0, [os.fspath(folder)]
+    while waiting:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif entry.is_file(follow_symlinks=False):
+                    found += entry.stat(follow_symlinks=False).st_blocks * 512
     return found
 
 

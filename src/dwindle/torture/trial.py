@@ -13,32 +13,25 @@ from pathlib import Path
 from typing import Any, Final
 
 from dwindle.kernel.model import Plan
-from dwindle.testing.adversaries import PROGRAM, Adversary, Scene
-from dwindle.torture.damage import RUN, SURROUNDINGS, TESTS, TrialRepository
+from dwindle.testing.adversaries import PROGRAM, Adversary, Way
+from dwindle.testing.adversaries.here import placed
+from dwindle.torture.commands import ORDINARY, called
+from dwindle.torture.damage import COMPLETED, PLAN_COMPLETED, RUN, TrialRepository
+from dwindle.torture.scenes import SETTINGS, Setting
 
-ORDINARY: Final = (sys.executable, "-m", "dwindle")
-SECONDS: Final = 60.0
+SECONDS: Final = 120.0
 """Every run must have ended by then."""
 FILE_BYTES: Final = 32 << 20
+ITERATIONS: Final = 4
+HOLE_BYTES: Final = 4 << 30
+"""For a file with nothing in it."""
 OUTSIDE: Final = "a file of another project\n"
 
-SUITE: Final = f"{sys.executable} -m pytest -q -p no:cacheprovider"
-
-FILES: Final = {
-    "README": "Somebody's project.\n",
-    "answer.txt": "0\n",
-    "check.sh": "grep -qx 42 answer.txt\n",
-}
-PYTEST_FILES: Final = {
-    "calc.py": "def add(a, b):\n    return a - b\n",
-    "tests/test_calc.py": TESTS,
-}
 NODE: Final = {
     "acceptance": [],
     "attempts": 0,
     "children": [],
     "goal": "find the answer",
-    "max_attempts": 1,
     "order": 0,
     "passes": False,
 }
@@ -51,10 +44,15 @@ class TrialResult:
     name: str
     tries: str
     happened: str
+    way: Way = Way.GRAPH
     broken: tuple[str, ...] = ()
     was_tried: bool = True
     """Its program got as far as its attack."""
     seconds: float = 0.0
+    possible: str = ""
+    """Why it may win, and does: documented, and not held against anybody."""
+    missing: str = ""
+    """What is not installed, so that nothing could be tried."""
 
     @property
     def passed(self) -> bool:
@@ -67,14 +65,24 @@ class Trial:
 
     adversary: Adversary
     folder: Path
+    way: Way | None = None
+    """The first of the adversary's ways if not given."""
     command: Sequence[str] = ORDINARY
     program: Path = PROGRAM
     seconds: float = SECONDS
     repository: TrialRepository = field(init=False)
 
     def __post_init__(self) -> None:
-        token = f"torture-{os.urandom(8).hex()}"
-        self.repository = TrialRepository(adversary=self.adversary, folder=self.folder, token=token)
+        self.repository = TrialRepository(
+            adversary=self.adversary,
+            way=self.way or self.adversary.ways[0],
+            folder=self.folder,
+            token=f"torture-{os.urandom(8).hex()}",
+        )
+
+    @property
+    def _setting(self) -> Setting:
+        return SETTINGS[self.adversary.scene]
 
     def result(self) -> TrialResult:
         """Make the repository, run the adversary, judge what is left."""
@@ -84,64 +92,88 @@ class Trial:
         before = repository.user_state()
         began = time.monotonic()
         code = self._run()
+        if self.adversary.wedges and code is not None:
+            again = self._run()
+            code = code if again == code else again
         seconds = time.monotonic() - began
         broken = tuple(repository.violations(before, aligned, code))
         repository.kill_leftovers()
+        possible = self.adversary.possible.get(repository.way, "")
+        won = possible and set(broken) <= {COMPLETED, PLAN_COMPLETED}
         return TrialResult(
             name=self.adversary.name,
             tries=self.adversary.tries,
             happened=repository.summary(code),
-            broken=broken,
+            way=repository.way,
+            broken=() if won else broken,
             was_tried=repository.was_tried(),
             seconds=round(seconds, 1),
+            possible=possible if won and broken else "",
         )
 
     # --- the repository --------------------------------------------------------------------------
 
     def _make(self) -> None:
-        self.repository.outside.mkdir(parents=True)
-        (self.repository.outside / "secret.txt").write_text(OUTSIDE, "utf-8")
-        files = dict(FILES)
-        if self.adversary.scene.needs_pytest:
-            files |= PYTEST_FILES
-        if self.adversary.scene is Scene.MAKE:
-            files["Makefile"] = "check:\n\tsh check.sh\n"
-        if self.adversary.scene.is_tree:
-            leaf = {**NODE, "id": "leaf", "title": "leaf"}
-            root = {**NODE, "id": "root", "title": "root", "children": [leaf]}
+        repository, adversary, setting = self.repository, self.adversary, self._setting
+        repository.outside.mkdir(parents=True)
+        repository.deeds.mkdir()
+        (repository.outside / "secret.txt").write_text(OUTSIDE, "utf-8")
+        files = {**setting.files, **adversary.ground}
+        ignored = ["__pycache__/", *(f"/{name}/" for name in (*setting.ignored, *adversary.share))]
+        if repository.way.is_tree:
+            node = {**NODE, "max_attempts": adversary.attempts}
+            leaf = {**node, "id": "leaf", "title": "leaf"}
+            root = {**node, "id": "root", "title": "root", "children": [leaf]}
             files[".runner/tree.json"] = json.dumps({"root": root, "version": 1}, indent=2)
-            files[".gitignore"] = (
-                "/.runner/journal/\n/.runner/iterations/\n/.runner/outbox/\n/.runner/worktrees/\n"
-            )
+            runner = ("journal", "iterations", "outbox", "worktrees")
+            ignored += [f"/.runner/{name}/" for name in runner]
+        files.setdefault(".gitignore", "".join(f"{line}\n" for line in ignored))
         files[".runner/config.toml"] = self._settings()
         for name, content in files.items():
-            path = self.repository.root / name
+            path = repository.root / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, "utf-8")
-        self.repository.git("init", "--quiet", "--initial-branch=main")
-        self.repository.git("add", "--all", "--force")
-        self.repository.git("commit", "--quiet", "--message=first")
-        self.repository.git("branch", "work")
+            path.write_text(self._placed(content), "utf-8")
+        repository.git("init", "--quiet", "--initial-branch=main")
+        repository.git("add", "--all")
+        repository.git("add", "--force", ".runner/config.toml")
+        if adversary.setup:
+            self._call("sh", "-e", "-c", self._placed(adversary.setup), seconds=SECONDS)
+        repository.git("commit", "--quiet", "--message=first")
+        repository.git("branch", "work")
+
+    def _placed(self, text: str) -> str:
+        return placed(text, self.repository.outside, self.repository.deeds)
+
+    @property
+    def _lines(self) -> tuple[str, ...]:
+        return tuple(map(self._placed, self.adversary.lines)) or (self._setting.line,)
 
     def _settings(self) -> str:
-        program = (sys.executable, "-P", str(self.program), self.adversary.name)
-        words = (
-            *program,
-            "--token",
-            self.repository.token,
-            "--outside",
-            str(self.repository.outside),
+        repository, adversary = self.repository, self.adversary
+        command = (
+            *(sys.executable, "-P", str(self.program), adversary.name),
+            *("--token", repository.token),
+            *("--outside", str(repository.outside)),
+            *("--deeds", str(repository.deeds)),
         )
-        guard = SUITE if self.adversary.scene.needs_pytest else "sh check.sh"
-        return (
-            f'[agents]\nbackend = "command"\ncommand = {json.dumps(words)}\n\n'
-            f"[guard]\ncommand = {json.dumps(guard)}\n\n"
-            f"[limits]\nfile_bytes = {FILE_BYTES}\nmax_iterations = 4\n"
-            "iteration_timeout_seconds = 10\n"
+        guard = f"command = {json.dumps(' && '.join(self._lines))}\n"
+        if repository.way is Way.TREE_STRICT:
+            guard += f"work_paths = {json.dumps(self._setting.work_paths)}\n"
+        text = (
+            f'[agents]\nbackend = "command"\ncommand = {json.dumps(command)}\n\n'
+            f"[guard]\n{guard}\n"
+            f"[limits]\nfile_bytes = {FILE_BYTES if adversary.is_program else HOLE_BYTES}\n"
+            f"max_iterations = {ITERATIONS if adversary.is_program else adversary.attempts}\n"
+            "iteration_timeout_seconds = 60\n"
         )
+        if share := (*self._setting.share, *adversary.share):
+            text += f"\n[workspace]\nshare = {json.dumps(share)}\n"
+        if adversary.is_judged:
+            text += f"\n[sandbox]\nwritable = {json.dumps([str(repository.deeds)])}\n"
+        return text
 
     def _align(self) -> Plan | None:
-        if self.adversary.scene.is_tree:
+        if self.repository.way.is_tree:
             return None
         draft = self.folder / "draft.yaml"
         draft.write_text(json.dumps(self._draft()), "utf-8")
@@ -152,46 +184,40 @@ class Trial:
         return self.repository.plan()
 
     def _draft(self) -> dict[str, Any]:
-        lines = {
-            Scene.PLAIN: ["sh check.sh"],
-            Scene.PYTEST: [f"{SUITE} tests/test_calc.py"],
-            Scene.MAKE: ["make check"],
-        }[self.adversary.scene]
-        if self.adversary.name == "fails-last-check":
-            lines = ["test -f first.txt", *lines]
+        adversary = self.adversary
         atom: dict[str, Any] = {"id": "A1", "description": "make it right"}
-        if self.adversary.checked:
+        if adversary.checked:
             atom["check"] = {"type": "command", "value": "sh check.sh"}
-        return {
-            "objective": {
-                "goal": "the checks hold",
-                "background_intent": "to see who can be trusted",
-                "deliverables": "the answer",
-                "definition_of_done": "the checks hold",
-                "base_case": {
-                    "checklist": [
-                        {"item": line, "check": {"type": "command", "value": line}}
-                        for line in lines
-                    ]
-                },
-                "constraints": {
-                    "max_iterations": 8,
-                    "max_attempts": self.adversary.attempts,
-                    "max_probes": 0,
-                    "max_winds": 0,
-                    "max_verifications": self.adversary.rounds,
-                    "max_atoms": 8,
-                    "session_timeout_seconds": self.adversary.seconds,
-                },
+        objective: dict[str, Any] = {
+            "goal": "the checks hold",
+            "background_intent": "to see who can be trusted",
+            "deliverables": adversary.delivers,
+            "definition_of_done": "the checks hold",
+            "base_case": {
+                "checklist": [
+                    {"item": line, "check": {"type": "command", "value": line}}
+                    for line in self._lines
+                ]
             },
-            "atoms": [atom],
+            "constraints": {
+                "max_iterations": 8,
+                "max_attempts": adversary.attempts,
+                "max_probes": 0,
+                "max_winds": 0,
+                "max_verifications": adversary.rounds,
+                "max_atoms": 8,
+                "session_timeout_seconds": adversary.seconds,
+            },
         }
+        if self.repository.way is Way.GRAPH_STRICT:
+            objective["work_paths"] = list(self._setting.work_paths)
+        return {"objective": objective, "atoms": [atom]}
 
     # --- the run ---------------------------------------------------------------------------------
 
     def _run(self) -> int | None:
         words = ["run"]
-        if self.adversary.scene.is_tree:
+        if self.repository.way.is_tree:
             words += ["--run-id", RUN]
         if not self.adversary.sandboxed:
             words.append("--no-sandbox")
@@ -200,24 +226,4 @@ class Trial:
 
     def _call(self, *words: str, seconds: float) -> subprocess.CompletedProcess[str] | None:
         """None if it had to be killed."""
-        log = self.folder / "dwindle.log"
-        with log.open("w+", encoding="utf-8") as output:
-            process = subprocess.Popen(
-                words,
-                cwd=self.repository.root,
-                env={**os.environ, **SURROUNDINGS},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-            try:
-                code = process.wait(seconds)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-                return None
-            except BaseException:
-                process.kill()
-                raise
-        text = log.read_text("utf-8", "replace")
-        return subprocess.CompletedProcess(words, code, text, text)
+        return called(words, self.repository.root, self.folder / "dwindle.log", seconds)

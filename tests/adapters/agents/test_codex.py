@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.adapters.agents import fake_codex
 
-from dwindle.adapters.agents.codex.agent import PATIENCE, READ_AGENTS_MD, TEMPORARY, CodexAgent
+from dwindle.adapters.agents.codex.agent import PATIENCE, TEMPORARY, CodexAgent
 from dwindle.adapters.agents.reports.schema import report_schema, strict
 from dwindle.adapters.sandbox import ProcessGroup
 from dwindle.kernel.model import Role
@@ -79,7 +79,7 @@ def test_the_whole_command_line_of_a_worker(tmp_path: Path) -> None:
         *("-c", 'shell_environment_policy.inherit="all"'),
         *("-c", "shell_environment_policy.ignore_default_excludes=true"),
         *("-c", 'shell_environment_policy.exclude=["CODEX_API_KEY","OPENAI_API_KEY"]'),
-        *("-c", f"developer_instructions={json.dumps(READ_AGENTS_MD)}"),
+        *("-c", "project_doc_max_bytes=0"),
         *("-c", f'projects={{"{workspace}"={{trust_level="untrusted"}}}}'),
         *("-s", "danger-full-access", "-"),
     )
@@ -118,10 +118,8 @@ def test_nothing_of_the_workspace_speaks_to_those_who_judge_it(
     said = settings(started(tmp_path, order))
     workspace = tmp_path / "session" / "workspace"
     assert said["projects"] == f'{{"{workspace}"={{trust_level="untrusted"}}}}'
-    wanted = {"project_doc_max_bytes": "0", "skills.include_instructions": "false"}
-    works = order.role == Role.WORKER
-    assert {name: said[name] for name in wanted if name in said} == ({} if works else wanted)
-    assert ("developer_instructions" in said) is works
+    assert said["project_doc_max_bytes"] == "0"
+    assert ("skills.include_instructions" in said) is (order.role != Role.WORKER)
 
 
 def test_only_what_is_listed_is_passed_on(tmp_path: Path) -> None:

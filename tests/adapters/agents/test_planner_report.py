@@ -385,9 +385,9 @@ def test_what_cannot_be_understood(edit: Any, said: list[str]) -> None:
 
 
 def test_everything_is_told_at_once() -> None:
-    said = {"edits": [{"edit": "stop"}, {"edit": "bind"}], "sure": True}
+    said = {"edits": [{"edit": "stop"}, {"edit": "bind"}], "edit": True}
     assert faults(REDIRECT, said) == [
-        "sure is not a key of it",
+        "edit is not a key of it (did you mean edits?)",
         f"edits[0].edit is 'stop', not one of {KINDS}",
         "edits[1].atom is missing",
         "edits[1].summary is missing",

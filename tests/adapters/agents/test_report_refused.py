@@ -232,7 +232,8 @@ def test_a_flood_of_faults_is_told_shortly() -> None:
     assert said.endswith("; success19 is not a key of it (did you mean success?); and 981 more")
 
 
-def test_a_key_that_means_nothing_is_ignored_and_named() -> None:
-    found = decode(WORK, json.dumps({"success": True, "summary": "s", "mood": "good"}).encode())
+@pytest.mark.parametrize("key", ["mood", "confidence", "notes", "cost", "message", "warnings"])
+def test_a_key_that_means_nothing_is_ignored_and_named(key: str) -> None:
+    found = decode(WORK, json.dumps({"success": True, "summary": "s", key: "good"}).encode())
     assert isinstance(found.report, WorkerReport)
-    assert (found.report.success, found.report.ignored) == (True, ("'mood'",))
+    assert (found.report.success, found.report.ignored) == (True, (f"'{key}'",))

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from dwindle.adapters.checks.mechanical import MOST_MOUNTS, CheckSettings, MechanicalChecks
+from dwindle.adapters.checks.mechanical import CheckSettings, MechanicalChecks
 from dwindle.adapters.sandbox.bubblewrap import Bubblewrap
 from dwindle.kernel.base_case import Verdict
 from dwindle.kernel.model import Check, CheckType
 from dwindle.ports.checks import CheckResult
+from dwindle.ports.fixed_files import MOST_MOUNTS
 from dwindle.ports.process import Command
 
 SUITE = f"{sys.executable} -m pytest -q -p no:cacheprovider"

@@ -302,6 +302,7 @@ def test_a_file_with_all_our_fields_is_already_canonical() -> None:
             commit="0123456789abcdef0123456789abcdef01234567",
             pins=("Makefile", "tests/test_page.py"),
             tests=(Counted(command="pytest -q", ran=12),),
+            branch="release/2",
         ),
     )
     assert plan.sessions == {

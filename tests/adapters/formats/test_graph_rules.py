@@ -195,6 +195,6 @@ def test_a_backtrack_may_have_nothing_left_to_select() -> None:
 
 def test_a_session_that_is_in_flight_twice() -> None:
     data = changed(FULL, "    - role: verifier\n", "    - atom: A3\n      role: verifier\n")
-    assert said(data) == [(102, "control.in_flight.1", "A3 is in flight twice")]
+    assert said(data) == [(103, "control.in_flight.1", "A3 is in flight twice")]
     data = changed(FULL, "    - atom: A3\n      role: worker\n", "    - role: worker\n")
-    assert said(data) == [(101, "control.in_flight.1", "the verification is in flight twice")]
+    assert said(data) == [(102, "control.in_flight.1", "the verification is in flight twice")]

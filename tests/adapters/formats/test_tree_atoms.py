@@ -26,7 +26,6 @@ from dwindle.kernel.model import (
     Spent,
     Status,
 )
-from dwindle.ports.iteration import Kind
 
 A, B, C, TOP = AtomId("a"), AtomId("b"), AtomId("c"), AtomId("root")
 DOCUMENT = TreeDocument(
@@ -83,10 +82,7 @@ def atom(name: AtomId, max_attempts: int, attempts: int = 0) -> Atom:
 def test_a_tree_becomes_an_and_forest_in_depth_first_order() -> None:
     plan = to_plan(
         DOCUMENT,
-        charged={
-            AtomId("b"): {Kind.DECOMPOSE: 2, Kind.EXECUTE: 2},
-            AtomId("gone"): {Kind.DECOMPOSE: 1},
-        },
+        planned={AtomId("b"): 2, AtomId("gone"): 1},
         ids_seen=7,
     )
     assert plan == Plan(
@@ -102,7 +98,7 @@ def test_a_tree_becomes_an_and_forest_in_depth_first_order() -> None:
         spent=Spent(created=7),
         control=Control(),
         atoms={
-            TOP: Atom(id=TOP, description="All holds", max_attempts=0),
+            TOP: Atom(id=TOP, description="All holds", max_attempts=1),
             A: replace(atom(A, 3), status=Status.RESOLVED),
             C: replace(atom(C, 3, attempts=1), status=Status.RESOLVED),
             B: replace(atom(B, 5, attempts=2), probes=2),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from dwindle.adapters.formats.tree.atoms import planning_used, to_plan
+from dwindle.adapters.formats.tree.atoms import TreeStep, plannings_used, to_plan
 from dwindle.adapters.formats.tree.edit import TaskTreeFormat, ids_in
 from dwindle.adapters.formats.tree.file import decode, encode
 from dwindle.kernel.model import AtomId, Problem, Status, TreeAtom, TreeEdit
-from dwindle.ports.iteration import Kind
 from dwindle.ports.tree import Judged
 
 FORM = TaskTreeFormat()
@@ -155,25 +155,51 @@ def test_ids_are_found_even_in_what_is_no_tree() -> None:
     assert ids_in(b'{"root": {"id": 7}}') == ()
 
 
-def test_planning_is_what_commits_say_beyond_attempts() -> None:
-    seen = {Kind.DECOMPOSE: 3, Kind.EXECUTE: 2}
-    assert planning_used(2, 3, seen) == 3
-    assert planning_used(4, 4, seen) == 1  # two sessions crashed without touching code
-    assert planning_used(9, 9, seen) == 0
-    assert planning_used(0, 3, {}) == 0
+def used(*steps: tuple[str, bytes], **more: bool) -> dict[AtomId, int]:
+    """Iterations one after the other: the node, and the tree that each left; the first began so."""
+    pairs = itertools.pairwise(steps)
+    found = [TreeStep(node=name, before=was, after=now) for (_, was), (name, now) in pairs]
+    return plannings_used(found, **more)
 
 
-def test_an_attempt_beyond_the_last_was_planning_that_failed() -> None:
-    seen = {Kind.DECOMPOSE: 2, Kind.EXECUTE: 3}
-    assert planning_used(3, 3, seen) == 2
-    assert planning_used(5, 3, seen) == 2
-    assert planning_used(2, 0, {Kind.DECOMPOSE: 2}) == 2  # a root that is only planned
+def test_planning_is_what_leaves_the_attempts_alone() -> None:
+    """And a failure after the last attempt: a failure before it was work."""
+    trees = [file(node("a", attempts=n), node("b")) for n in (0, 0, 1, 2, 3, 4, 4)]
+    assert used(*(("a", tree) for tree in trees)) == {"a": 3}
+    gone = file(node("b"))
+    passed = file(node("a", attempts=4, passes=True), node("b"))
+    assert used(("a", trees[-1]), ("a", gone)) == {}
+    assert used(("a", trees[-1]), ("a", passed)) == {}
+    assert used(("a", b"no tree"), ("a", passed)) == {}
 
 
-def test_a_root_is_only_planned_unless_told_otherwise() -> None:
+def test_whoever_rewrote_a_leaf_it_paid_with_a_planning_session() -> None:
+    spent, again = file(node("a", attempts=3), node("b")), file(node("a"), node("b"))
+    assert used(("", spent), ("a", again)) == {"a": 1}
+    assert used(("", spent), ("b", again)) == {"a": 1, "b": 1}
+    assert used(("", spent), ("b", file(node("a"), node("b", attempts=1)))) == {"a": 1}
+    once = file(node("a", max_attempts=1))
+    assert used(("", once), ("a", once)) == {"a": 1}  # it failed, was rewritten, and paid
+
+
+def test_a_root_that_is_only_planned_has_planning_sessions_alone() -> None:
+    steps = [("root", file(attempts=n)) for n in (0, 1, 2)]
+    assert used(*steps, execute_root=False) == {"root": 2}
+    assert used(*steps) == {}
+
+
+def test_what_was_rewritten_is_named() -> None:
+    before = file(node("a"), node("b"), node("c"), node("d", acceptance=["x"]))
+    now = (node("a", goal="easier"), node("b", title="B!"), node("c", acceptance=["y"]), node("d"))
+    edit = judged(before, file(*now, node("e"))).edit
+    assert edit is not None
+    assert edit.rewritten == ("a", "c", "d")
+
+
+def test_a_root_may_be_worked_on_unless_told_otherwise() -> None:
     tree = decode(file()).tree
     assert tree is not None
-    charged = {AtomId("root"): {Kind.DECOMPOSE: 2}}
-    root = to_plan(tree, charged=charged).atoms[AtomId("root")]
+    plan = to_plan(tree, planned={AtomId("root"): 2}, execute_root=False)
+    root = plan.atoms[AtomId("root")]
     assert (root.max_attempts, root.probes) == (0, 2)
-    assert to_plan(tree, execute_root=True).atoms[AtomId("root")].max_attempts == 3
+    assert to_plan(tree).atoms[AtomId("root")].max_attempts == 3

@@ -229,22 +229,26 @@ async def test_history_is_read_from_the_branch(place: Path) -> None:
     git(place, "commit", "--quiet", "--all", f"--message={subject(1, run='01OTHER')}")
     home = await at_home(place)
     start = await home.head()
-    assert await home.history() == History(done=(), trees=(b"zero\n",), start=start)
-    done = []
+    assert await home.history() == History(done=(), trees={start: b"zero\n"}, start=start)
+    done, trees = [], {start: b"zero\n"}
     for number, content in enumerate(["one\n", "one\n", "zero\n", "two"], 1):
         write(place, {".runner/tree.json": content})
-        commit = await home.commit(await home.head(), subject(number))
+        parent = await home.head()
+        commit = await home.commit(parent, subject(number))
+        trees[commit] = content.encode()
         told = Iteration.of(subject(number))
         assert told is not None
-        done.append(Done(iteration=told, commit=commit))
+        done.append(Done(iteration=told, commit=commit, parent=parent))
         if number == 2:
             write(place, {".runner/tree.json": "by hand\n"})
             git(place, "commit", "--quiet", "--all", "--message=by hand")
-    trees = (b"zero\n", b"one\n", b"by hand\n", b"two")
+            trees[await home.head()] = b"by hand\n"
     assert await home.history() == History(done=tuple(done), trees=trees, start=start)
     later = await home.history(since=done[2].commit)
     since = done[2].commit
-    assert later == History(done=(done[3],), trees=(b"zero\n", b"two"), start=since)
+    assert later == History(
+        done=(done[3],), trees={since: b"zero\n", done[3].commit: b"two"}, start=since
+    )
     with pytest.raises(WorkspaceFailed, match="is not on the branch of run 01RUN"):
         await home.history(since="0" * 40)
 
@@ -277,7 +281,7 @@ async def test_a_long_history_is_not_walked_to_its_beginning(place: Path) -> Non
     unpacked(place)
     (place / ".git/objects" / first[:2] / first[2:]).unlink()
     home = await at_home(place)
-    assert await home.history() == History(done=(), trees=(), start=await home.head())
+    assert await home.history() == History(done=(), trees={}, start=await home.head())
     for number in (1, 2):
         await home.commit(await home.head(), subject(number))
     assert [one.iteration.number for one in (await home.history()).done] == [1, 2]

@@ -147,3 +147,41 @@ async def test_nothing_is_put_back_over_what_came_since(place: Path) -> None:
     assert not await workspace.restore([AtomId("A9")])
 
     assert await workspace.tip() == tip
+
+
+# --- on a later commit of the person's -----------------------------------------------------------
+
+
+def commit(place: Path, files: dict[str, str]) -> str:
+    write(place, files)
+    git(place, "add", "-A")
+    git(place, "commit", "-q", "-m", "Mend it")
+    return git(place, "rev-parse", "HEAD")
+
+
+@story
+async def test_the_branch_is_replayed_on_what_the_person_committed_since(place: Path) -> None:
+    workspace = await opened(place)
+    await add(workspace, "A1", {"a1.txt": "1\n"})
+    await add(workspace, "A2", {"src/app.py": "theirs\n"}, 2)
+    old, head = await workspace.tip(), commit(place, {"src/app.py": "mine\n", "data.txt": "d\n"})
+    assert await workspace.rebase(head) == ("A2",)
+    assert git(place, "log", "--format=%s", BRANCH) == "A1: A1 did it\nMend it\nBegin"
+    assert [atom for atom, _ in await workspace.integrated()] == ["A1"]
+    assert refs(place)["refs/dwindle/attempts/01RUN/branch/1"] == old
+    workspace.close()
+    again = await opened(place, aligned=head)
+    assert files_at(place, await again.tip())["src/app.py"] == "mine\n"
+
+
+@story
+async def test_a_branch_that_was_moved_there_without_a_record_is_put_back(place: Path) -> None:
+    """The person's commits on it are on their own branch, so that nothing of theirs is lost."""
+    workspace = await opened(place)
+    await add(workspace, "A1", {"src/app.py": "theirs\n"})
+    old, begun = await workspace.tip(), git(place, "rev-parse", "HEAD")
+    assert await workspace.rebase(commit(place, {"src/app.py": "mine\n"})) == ("A1",)
+    workspace.close()
+    again = await opened(place, aligned=begun)
+    assert await again.restore([AtomId("A1")])
+    assert await again.tip() == old

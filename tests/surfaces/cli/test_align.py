@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from io import BytesIO, TextIOWrapper
@@ -16,6 +17,7 @@ from tests.surfaces.on_a_terminal import CTRL_C, CTRL_D, OnATerminal, Played
 
 from dwindle.adapters.store.disk import DirectoryLock
 from dwindle.app.align.align import AlignRequest
+from dwindle.app.align.kept_draft import DRAFT_FILE
 from dwindle.app.paths import JOURNALS
 from dwindle.app.plans.load import load
 from dwindle.kernel.model import Aligned, Control, PlanKind, RunStatus
@@ -121,7 +123,7 @@ limits     33 iterations of 3, 10 attempts, 6 winds, 25 h, no limit on cost;
 """,
     )
     assert plan_control(project) == Control(
-        run_id=RUN, aligned=Aligned(commit=commit, pins=("check.sh",))
+        run_id=RUN, aligned=Aligned(commit=commit, pins=("check.sh",), branch="main")
     )
     after = everything(project)
     text = after.pop(GRAPH_FILE).decode()
@@ -319,7 +321,11 @@ def test_a_base_case_that_cannot_run_yet(project: Path) -> None:
     assert (said.code, "127" in said.err) == (2, True)
     assert said.err.endswith(
         "           no run: It is done\n"
-        "The base case could not run, so that its failing proves nothing.\n"
+        "These checks cannot tell whether the work is done; their failing proves nothing:\n"
+        "It is done: Could not run: `no-such-program` exited with 127: a command or its interpreter"
+        " was not found.\n"
+        "    | sh: 2: no-such-program: not found\n"
+        "    cure: correct the command; or, if the work makes it run, add --cannot-run-yet-ok\n"
         "dwindle: nothing was written\n"
         "  change the base case, or add --cannot-run-yet-ok\n"
     )
@@ -517,7 +523,7 @@ def test_the_whole_dialogue(project: Path, tmp_path: Path) -> None:
     plan = load(PlanKind.GRAPH, (project / GRAPH_FILE).read_bytes()).plan
     assert plan is not None
     assert plan.control == Control(
-        run_id=RUN, aligned=Aligned(commit=head(project), pins=("check.sh",))
+        run_id=RUN, aligned=Aligned(commit=head(project), pins=("check.sh",), branch="main")
     )
     assert plan.objective.goal == "Make it well"
     assert [(a.id, a.description, a.depends_on) for a in plan.atoms.values()] == [
@@ -532,16 +538,103 @@ def test_the_whole_dialogue(project: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", [CTRL_C, CTRL_D], ids=["ctrl-c", "ctrl-d"])
 @pytest.mark.parametrize("answered", [0, 5, len(ANSWERS)])
-def test_a_user_who_leaves_leaves_nothing_behind(project: Path, answered: int, key: str) -> None:
+def test_a_user_who_leaves_leaves_their_draft(project: Path, answered: int, key: str) -> None:
     before = everything(project)
     with OnATerminal(project, "align") as terminal:
         for question, words in ANSWERS[:answered]:
             terminal.answer(question, words)
         terminal.expect("> " if answered < len(ANSWERS) else "[q]uit? ")
         terminal.type(key, end="")
-        terminal.expect("dwindle: nothing was written")
+        kept = f"; the draft is kept: {DRAFT_FILE}\n  `dwindle align` offers to go on from it\n"
+        terminal.expect(f"dwindle: no plan was written{kept if answered else ''}")
         assert terminal.ended() == 10
-    assert everything(project) == before
+    after = everything(project)
+    draft = after.pop(DRAFT_FILE, b"").decode()
+    assert after == before
+    assert bool(draft) is bool(answered)
+    told = [word for _, word in ANSWERS[:answered] if len(word) > 2 and word != "command"]
+    assert [word for word in told if word not in draft] == []
+    assert status(project) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("signal", [signal.SIGHUP, signal.SIGTERM, signal.SIGKILL])
+def test_whatever_ends_the_dialogue_it_goes_on_later(project: Path, signal: signal.Signals) -> None:
+    with OnATerminal(project, "align") as terminal:
+        for question, words in ANSWERS[:5]:
+            terminal.answer(question, words)
+        terminal.expect("The command that exits with 0")
+        os.kill(terminal.pid, signal)
+        if signal is not signal.SIGKILL:
+            terminal.expect(f"the draft is kept: {DRAFT_FILE}")
+        assert terminal.ended() == (-9 if signal is signal.SIGKILL else 10)
+    with OnATerminal(project, "align") as terminal:
+        terminal.expect(f"There is a draft that was not finished: {DRAFT_FILE}")
+        terminal.answer("Go on from it? [Y/n] ", "")
+        for question, words in ANSWERS[4:]:
+            terminal.answer(question, words)
+        terminal.answer("[a]ccept, [e]dit, [q]uit? ", "a")
+        assert terminal.ended() == 0
+        assert "Goal:" not in terminal.seen
+    assert f'goal: "{ANSWERS[0][1]}"' in (project / GRAPH_FILE).read_text()
+    assert not (project / DRAFT_FILE).exists()
+
+
+def test_a_terminal_that_is_closed_loses_nothing(project: Path) -> None:
+    terminal = OnATerminal(project, "align")
+    terminal.answer("Goal:", "Make it")
+    terminal.expect("Why:")
+    assert terminal.closed() == 10
+    assert 'goal: "Make it"' in (project / DRAFT_FILE).read_text()
+
+
+def test_a_user_may_begin_anew_and_keeps_the_old_draft(project: Path) -> None:
+    write(project, DRAFT_FILE, "objective:\n  goal: An old one\n")
+    with OnATerminal(project, "align") as terminal:
+        terminal.answer("Go on from it? [Y/n] ", "n")
+        terminal.answer("Goal:", "A new one")
+        terminal.expect("The draft of before is now .runner/draft-1.yaml.")
+        terminal.expect("Why:")
+        terminal.type(CTRL_C, end="")
+        assert terminal.ended() == 10
+    assert (project / ".runner/draft-1.yaml").read_text() == "objective:\n  goal: An old one\n"
+    assert '"A new one"' in (project / DRAFT_FILE).read_text()
+
+
+@pytest.mark.slow
+def test_what_was_saved_in_an_editor_that_is_killed_is_kept(project: Path, tmp_path: Path) -> None:
+    script = "#!/bin/sh\nsed -i 's/Make the/Really make the/' \"$1\"\necho saved\nkill -9 $PPID\n"
+    editor = write(tmp_path, "editor", script)
+    editor.chmod(0o700)
+    words = ("align", "--from", "../draft.yaml")
+    with OnATerminal(project, *words, EDITOR=str(editor)) as terminal:
+        terminal.answer("[q]uit? ", "e")
+        terminal.expect("saved")
+        assert terminal.ended() == -9
+    with OnATerminal(project, "align") as terminal:
+        terminal.answer("Go on from it? [Y/n] ", "y")
+        terminal.expect("goal: Really make the check pass")
+        terminal.answer("[q]uit? ", "a")
+        assert terminal.ended() == 0
+
+
+def test_a_bug_does_not_lose_the_draft(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(_: str) -> str:
+        raise ZeroDivisionError
+
+    monkeypatch.chdir(project)
+    terminal = Played(iter(["e"]), edits=broken)
+    with pytest.raises(ZeroDivisionError):
+        answer(AlignRequest(source=Path("../draft.yaml")), terminal)
+    assert f"The draft is kept: {DRAFT_FILE}" in capsys.readouterr().err
+    assert (project / DRAFT_FILE).exists()
+
+
+def status(folder: Path) -> str:
+    asked = ["git", "status", "--porcelain"]
+    return subprocess.run(asked, cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 def test_ctrl_c_while_the_base_case_runs(project: Path) -> None:
@@ -550,7 +643,7 @@ def test_ctrl_c_while_the_base_case_runs(project: Path) -> None:
     with OnATerminal(project, "align", "--from", "../draft.yaml", "--yes") as terminal:
         terminal.expect("Running the base case once")
         terminal.type(CTRL_C, end="")
-        terminal.expect("dwindle: nothing was written")
+        terminal.expect("dwindle: no plan was written")
         assert terminal.ended() == 10
     assert everything(project) == before
     assert list((project / ".git").glob("worktrees/*")) == []
@@ -560,20 +653,23 @@ def test_a_draft_from_a_file_is_shown_first(project: Path) -> None:
     with OnATerminal(project, "align", "--from", "../draft.yaml") as terminal:
         terminal.expect("goal: Make the check pass")
         terminal.answer("[a]ccept, [e]dit, [q]uit? ", "q")
-        terminal.expect("dwindle: nothing was written")
+        terminal.expect("dwindle: no plan was written")
         assert terminal.ended() == 10
     assert not (project / ".claude").exists()
 
 
 def test_on_a_terminal_a_green_base_case_is_asked_about(project: Path) -> None:
     write(project.parent, "draft.yaml", DRAFT.replace("sh check.sh", "test -f check.sh"))
-    for word, code in (("n", 10), ("y", 0)):
-        with OnATerminal(project, "align", "--from", "../draft.yaml") as terminal:
-            terminal.answer("[q]uit? ", "a")
-            terminal.expect("THE BASE CASE IS GREEN ALREADY")
-            terminal.answer("Go on all the same? [y/N] ", word)
-            assert terminal.ended() == code
-        assert (project / GRAPH_FILE).exists() is (code == 0)
+    with OnATerminal(project, "align", "--from", "../draft.yaml") as terminal:
+        terminal.answer("[q]uit? ", "a")
+        terminal.expect("THE BASE CASE IS GREEN ALREADY")
+        terminal.answer("Go on all the same? [y/N] ", "n")
+        terminal.expect("goal: Make the check pass")  # back at the edit
+        assert not (project / GRAPH_FILE).exists()
+        terminal.answer("[q]uit? ", "a")
+        terminal.answer("Go on all the same? [y/N] ", "y")
+        assert terminal.ended() == 0
+    assert (project / GRAPH_FILE).exists()
 
 
 def test_yes_to_nothing(project: Path) -> None:

@@ -195,11 +195,32 @@ def test_one_goes_on_by_hand(folder: Path, entry: dict[str, Any], said: str, tri
     assert len(sessions(folder)) == tries
 
 
+def test_what_was_answered_is_not_asked_again(folder: Path) -> None:
+    """Neither by us nor by the next session of the planner, which is told."""
+    asked = {"questions": ["Which name?", "How soon?"]}
+    reports(folder, "align", asked, DRAFT)
+    with begun(folder) as terminal:
+        terminal.answer("Which name?\n> ", "done, ünd so on")
+        terminal.expect("How soon?\n> ")
+        terminal.type(CTRL_C, end="")
+        terminal.expect("the draft is kept: .runner/draft.yaml")
+        assert terminal.ended() == 10
+    reports(folder, "align", DRAFT)
+    with OnATerminal(folder, "align", "--run-id", RUN) as terminal:
+        terminal.answer("Go on from it? [Y/n] ", "")
+        terminal.answer(MENU, "a")
+        assert terminal.ended() == 0
+        assert "Goal:" not in terminal.seen
+    told = order(folder, 2)
+    assert (told["description"], told["why"]) == ("A file", "For later")
+    assert [line["text"] for line in told["transcript"]] == ["Which name?", "done, ünd so on"]
+
+
 def test_or_leaves(folder: Path) -> None:
     answers(folder, "align", {"exit": 3})
     with begun(folder) as terminal:
         terminal.answer("Enter goes on by hand, q leaves: ", "q")
-        terminal.expect("dwindle: nothing was written")
+        terminal.expect("dwindle: no plan was written")
         assert terminal.ended() == 10
     assert not (folder / GRAPH_FILE).exists()
 
@@ -265,7 +286,7 @@ def test_ctrl_c_leaves_a_planner_that_hangs_and_nothing_of_it(folder: Path) -> N
             assert survivors(token)
             began = time.monotonic()
             terminal.type(CTRL_C, end="")
-            terminal.expect("dwindle: nothing was written")
+            terminal.expect("dwindle: no plan was written")
             assert terminal.ended() == 10
         assert time.monotonic() - began < 5
         assert survivors(token) == []

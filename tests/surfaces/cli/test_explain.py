@@ -82,6 +82,7 @@ def test_for_programs(tmp_path: Path) -> None:
                 "number 2 of 2 to start, after A2 (earlier in the file)",
             }
         ],
+        "attempts": [],
     }
 
 

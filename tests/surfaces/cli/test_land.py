@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,10 @@ from tests.surfaces.small_runs import (
     BRANCH,
     HOPELESS,
     NEVER,
+    RUN,
     asked_git,
     completed,
+    files_of,
     project,
     ran,
 )
@@ -19,6 +22,7 @@ from tests.surfaces.small_runs import (
 from dwindle.adapters.store.disk import DirectoryLock
 
 pytestmark = pytest.mark.slow
+CLEAN = "  `dwindle clean` removes the branch and the work trees of the run\n"
 
 
 def head(folder: Path, name: str = "HEAD") -> str:
@@ -27,7 +31,8 @@ def head(folder: Path, name: str = "HEAD") -> str:
 
 def said_of(folder: Path, how: str, branch: str = "main") -> Ended:
     to = head(folder, branch)
-    return Ended(code=0, out=f"landed 1 commit of {BRANCH} on {branch}: {how} to {to}\n")
+    landed = f"landed 1 commit of {BRANCH} on {branch}: {how} to {to}\n"
+    return Ended(code=0, out=landed + CLEAN)
 
 
 def committed(folder: Path, name: str, content: str) -> None:
@@ -41,7 +46,7 @@ def test_forward_when_nothing_else_happened(tmp_path: Path) -> None:
     assert not (tmp_path / "done").exists()
     assert dwindle(tmp_path, "land") == said_of(tmp_path, "fast-forward")
     assert (head(tmp_path), (tmp_path / "done").read_text()) == (head(tmp_path, BRANCH), "yes")
-    again = Ended(code=0, out=f"main has all of {BRANCH} already\n")
+    again = Ended(code=0, out=f"main has all of {BRANCH} already\n{CLEAN}")
     assert dwindle(tmp_path, "land") == again
 
 
@@ -69,14 +74,43 @@ def test_onto_another_branch_the_checkout_stays(tmp_path: Path) -> None:
     )
     assert (head(tmp_path), (tmp_path / "done").exists()) == (before, False)
     assert dwindle(tmp_path, "land", "--onto", "nope") == Ended(
-        code=2, err="dwindle: there is no branch named nope\n"
+        code=2,
+        err="dwindle: there is no branch named nope\n  --onto says which branch to land on\n",
     )
-    git(tmp_path, "checkout", "--quiet", "--detach")
-    assert dwindle(tmp_path, "land") == Ended(
+
+
+def test_it_goes_to_the_branch_that_the_run_began_on(tmp_path: Path) -> None:
+    completed(tmp_path)
+    git(tmp_path, "switch", "--quiet", "--create", "elsewhere")
+    before = files_of(tmp_path)
+    tried = dwindle(tmp_path, "land", "--squash", "--dry-run", "--json")
+    found = json.loads(tried.out)
+    assert (found["onto"], found["how"], found["is_done"]) == ("main", "squash", False)
+    assert found["next"] == ["nothing was changed; without --dry-run it is done"]
+    assert dwindle(tmp_path, "land", "--squash") == said_of(tmp_path, "squash")
+    assert files_of(tmp_path) == before
+    assert asked_git(tmp_path, "log", "-1", "--format=%B", "main") == (
+        f"Make the check pass\n\n- A1: done is written\n\nDwindle-Run: {RUN}"
+    )
+    assert dwindle(tmp_path).out.splitlines()[0].endswith(": completed, and landed on main")
+
+
+def test_a_run_that_began_on_no_branch(tmp_path: Path) -> None:
+    folder = write(tmp_path, "check.sh", "test -f done\n").parent
+    repository(folder)
+    git(folder, "checkout", "--quiet", "--detach")
+    project(folder, is_made=True)
+    ran(folder, 0)
+    assert dwindle(folder, "land") == Ended(
         code=2,
         err="dwindle: HEAD is detached: say which branch to land on\n"
         "  for example: dwindle land --onto main\n",
     )
+    assert dwindle(folder, "land", "--squash", "--merge") == Ended(
+        code=2,
+        err="dwindle: --squash makes one commit, --merge keeps them all\n  name one of them\n",
+    )
+    assert dwindle(folder, "land", "--onto", "main", "--merge") == said_of(folder, "merge")
 
 
 def test_uncommitted_work_is_not_touched(tmp_path: Path) -> None:

@@ -103,7 +103,12 @@ def test_a_reader_who_follows_may_leave(tmp_path: Path) -> None:
 def test_what_is_not_there(done: Path, tmp_path: Path) -> None:
     assert dwindle(done, "log", "../../etc/passwd") == Ended(
         code=2,
-        err=f"dwindle: .runner/journal: there is no run ../../etc/passwd\n  there are: {RUN}\n",
+        err="dwindle: there is neither a run nor an atom '../../etc/passwd'\n"
+        "  `dwindle status` lists open atoms, `dwindle log` everything\n",
+    )
+    other = RUN.replace("0", "1", 1)
+    assert dwindle(done, "log", other) == Ended(
+        code=2, err=f"dwindle: .runner/journal: there is no run {other}\n  there are: {RUN}\n"
     )
     project(tmp_path)
     assert dwindle(tmp_path, "log") == Ended(
@@ -155,4 +160,4 @@ A1 = AtomId("A1")
     ids=str,
 )
 def test_every_kind_has_words(event: Event, said: str) -> None:
-    assert re.fullmatch(r"-\s+7  (.*)", event_text(7, event))[1] == said  # type: ignore[index]
+    assert re.fullmatch(r"-\s+7  (.*)", event_text(7, event, {}))[1] == said  # type: ignore[index]

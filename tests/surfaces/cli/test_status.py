@@ -70,8 +70,8 @@ parked     none
 next       table (work): 3 of 3 attempts, 3 of 3 planning sessions left
 gauge      {gauge(TREE_PLAN):,} (falls with every step)
 bound      at most {session_bound(TREE_PLAN)} more agent sessions
-measure    redirects 0, forgiven 50, winds 0, rounds 0, fuel 195, backjumps 0,
-           choices 0, attempts 21, undecided 5, in_flight 0, running 0
+measure    redirects 0, forgiven 50, winds 0, rounds 0, fuel 195, backjumps 12,
+           choices 0, attempts 24, undecided 5, in_flight 0, running 0
 budgets    0 s of 24 h; 0 tokens without limit; 0.00 USD without limit
 """
 

@@ -128,7 +128,7 @@ def test_the_journal_of_the_run_that_is_checked_out(tmp_path: Path) -> None:
     assert [line[28:] for line in said.out.splitlines()] == [
         "the run begins",
         "root: a probe starts",
-        "root: planned: nothing was changed (1,000 tokens, 0.25 USD)",
+        "root: planned: the tree stays as it was (1,000 tokens, 0.25 USD)",
         "iteration 1 is committed: cccccccccccc",
         "parse: a worker starts",
         "parse: failed: red (500 tokens)",
@@ -157,7 +157,7 @@ def test_what_happens_to_a_tree_is_said_in_sentences() -> None:
         sentence(AttemptFailed(atom=PARSE, nonce=1, reason=refused, refused=True)),
         sentence(IterationCommitted(number=7, commit="0123456789abcdef", subject=subject)),
     ] == [
-        "parse: planned: nothing was changed",
+        "parse: planned: the tree stays as it was",
         "parse: planned: the tree has 1 node",
         f"parse: {refused}",
         "iteration 0007 node parse execute guard=fail is committed: 0123456789ab",
@@ -170,6 +170,8 @@ def test_what_happens_to_a_tree_is_said_in_sentences() -> None:
 def test_a_guard_that_could_not_begin(tmp_path: Path) -> None:
     folder = begun(tmp_path / "inner", SPLIT)
     settings = "set [guard] command in .runner/config.toml"
+    or_else = "set in .runner/config.toml [guard] command, or [guard] deliverables = "
+    or_else += '["justfile"] to let an agent write it'
     state, what, hint = findings(folder)["guard"]
     assert (state, what, hint) == (
         "wrong",
@@ -180,8 +182,11 @@ def test_a_guard_that_could_not_begin(tmp_path: Path) -> None:
     assert findings(folder, PATH=WITH_JUST)["guard"] == (
         "wrong",
         "the guard `just ci` cannot run: no justfile found in the root of the repository",
-        f"write a justfile with a recipe `ci`, or {settings}",
+        f"write a justfile with a recipe `ci`, or {or_else}",
     )
+    write(folder, ".runner/config.toml", '[guard]\ndeliverables = ["justfile"]\n')
+    assert findings(folder, PATH=WITH_JUST)["guard"] == ("ok", "just ci", "")
+    (folder / ".runner/config.toml").unlink()
     write(folder, "justfile", "test:\n    true\n")
     state, what, hint = findings(folder, PATH=WITH_JUST)["guard"]
     assert (state, "recipe `ci`" in what) == ("wrong", True)
@@ -310,7 +315,10 @@ def test_the_branch_of_a_tree_is_landed(tmp_path: Path) -> None:
         "  for example: dwindle land --onto main\n",
     )
     assert dwindle(tmp_path, "land", "--onto", "main") == Ended(
-        code=0, out=f"landed 4 commits of {BRANCH} on main: fast-forward to {tip}\n"
+        code=0,
+        out=f"landed 4 commits of {BRANCH} on main: fast-forward to {tip}\n"
+        "  `git switch main` goes there\n"
+        "  `dwindle clean` removes the branch and the work trees of the run\n",
     )
     assert asked_git(tmp_path, "rev-parse", "main") == tip
     assert asked_git(tmp_path, "symbolic-ref", "--short", "HEAD") == BRANCH

@@ -75,7 +75,7 @@ def test_people_may_edit_the_tree_between_iterations(tmp_path: Path) -> None:
     changed = GREEN | {"children": [*GREEN["children"], node("first", order=0)]}
     write(tmp_path, TREE_FILE, written(changed))
     git(tmp_path, "commit", "--quiet", "--all", "--message=first things first")
-    first = node("first", order=0, attempts=1, passes=True)
+    first = node("first", order=0, attempts=0, passes=True)
     after = GREEN | {"children": [*GREEN["children"], first]}
     iterated(tmp_path, "0004 first execute pass", after)
     assert dwindle(tmp_path, "replay") == same(4)
@@ -155,8 +155,8 @@ FORGED = {
                 "0004 store execute fail",
                 node(
                     "root",
-                    node("parse", order=1, attempts=2, passes=True, goal="less"),
-                    node("store", order=2, attempts=1),
+                    node("parse", order=1, attempts=1, passes=True, goal="less"),
+                    node("store", order=2, attempts=0),
                 ),
             ),
         ),
@@ -250,7 +250,7 @@ def test_whether_a_repair_was_due(repaired: bool, refused: bool | None, tmp_path
 
 def test_a_root_that_may_be_worked_on(tmp_path: Path) -> None:
     begun(tmp_path, START, {".runner/config.toml": "[limits]\nexecute_root = true\n"})
-    iterated(tmp_path, "0001 root execute pass", START | {"attempts": 1, "passes": True})
+    iterated(tmp_path, "0001 root execute pass", START | {"passes": True})
     write(tmp_path, ".runner/config.toml", "")  # What holds is what was set then.
     assert dwindle(tmp_path, "replay") == same(1)
 

@@ -100,10 +100,10 @@ leaves     1: store
 running    none
 parked     none
 next       store (work): 3 of 3 attempts, 3 of 3 planning sessions left
-gauge      5,832 (falls with every step)
+gauge      17,759 (falls with every step)
 bound      at most 97 more agent sessions
-measure    redirects 0, forgiven 50, winds 0, rounds 0, fuel 197, backjumps 0,
-           choices 0, attempts 8, undecided 3, in_flight 0, running 0
+measure    redirects 0, forgiven 50, winds 0, rounds 0, fuel 197, backjumps 5,
+           choices 0, attempts 11, undecided 3, in_flight 0, running 0
 budgets    1 min 35 s of 24 h; 1,500 tokens without limit; 0.25 USD without
            limit
 by role    probe: 1 session, 1 min, 1,000 tokens, 0.25 USD
@@ -205,7 +205,7 @@ def test_before_the_first_iteration(tmp_path: Path) -> None:
         "run": "pending",
         "id": f"{RUN}, on {BRANCH}",
         "iteration": "0 of 50 started; none is on the branch",
-        "next": "root (plan): 3 of 3 planning sessions left",
+        "next": "root (work): 3 of 3 attempts, 3 of 3 planning sessions left",
     }
 
 
@@ -252,7 +252,9 @@ def test_a_branch_with_commits_of_other_people_and_runs(tmp_path: Path) -> None:
         branch = branch_here(tmp_path)
         assert branch is not None
         found = read_branch(tmp_path, branch).summary
-        return [one.iteration.number for one in found.done], list(found.trees)
+        return [one.iteration.number for one in found.done], list(
+            dict.fromkeys(found.trees.values())
+        )
 
     start, split, red, green = map(written, (START, SPLIT, RED, GREEN))
     begun(tmp_path, START)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.docs.test_commands_page import keys, table
-from tests.surfaces.command import GRAPH_FILE, Ended, dwindle, git, write
+from tests.surfaces.command import GRAPH_FILE, Ended, dwindle, git, repository, write
 from tests.surfaces.small_runs import (
     ASSERTED,
     BRANCH,
@@ -18,6 +18,7 @@ from tests.surfaces.small_runs import (
     NEVER,
     RUN,
     SCRIPT,
+    SETTINGS,
     asked_git,
     completed,
     files_of,
@@ -206,6 +207,8 @@ def test_another_base_case(tmp_path: Path) -> None:
 @pytest.mark.parametrize("asked", [True, False])
 def test_what_a_verifier_judges_is_judged_again(tmp_path: Path, asked: bool) -> None:
     ran(project(tmp_path, QUALITY, SCORES), 0)
+    orders = (tmp_path / ".runner/iterations" / RUN).glob("*/verification.*.verifier.1/order.json")
+    assert [json.loads(order.read_bytes())["description"] for order in orders] == ["It is good"]
     before = plan_of(tmp_path)
     if not asked:
         write(tmp_path, ".runner/config.toml", "")
@@ -246,3 +249,20 @@ def test_before_anything_was_run(tmp_path: Path) -> None:
     assert dwindle(tmp_path, "verify").err == (
         f"dwindle: {GRAPH_FILE}: there is no plan yet\n  agree on one first: `dwindle align`\n"
     )
+
+
+@pytest.mark.parametrize("around", ["HOME", "TMPDIR"])
+def test_what_is_shared_is_there_below_home_and_the_temporary_folder(
+    tmp_path: Path, around: str
+) -> None:
+    folder = tmp_path / "project"
+    write(folder, "check.sh", "local/tool && test -f done\n")
+    write(folder, ".gitignore", "local/\n")
+    write(folder, "local/tool", "#!/bin/sh\nexit 0\n").chmod(0o755)
+    project_settings = SETTINGS + '[workspace]\nshare = ["local"]\n'
+    repository(folder)
+    project(folder, is_made=True, settings=project_settings)
+    surroundings = {around: str(tmp_path)}
+    assert dwindle(folder, "run", **surroundings).code == 0
+    said = dwindle(folder, "verify", **surroundings)
+    assert (said.code, said.out.splitlines()[-1]) == (0, "holds: every check passed again")

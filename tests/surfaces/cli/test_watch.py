@@ -148,6 +148,21 @@ def test_a_run_is_redirected_from_the_screen(tmp_path: Path) -> None:
         assert seen.screen.is_clean
 
 
+def test_sessions_go_on_unless_the_user_says_that_they_may_end(tmp_path: Path) -> None:
+    with running(tmp_path) as ran, Watched(tmp_path) as seen:
+        seen.shows("the last line")
+        seen.press("r")
+        seen.shows("redirect this run?")
+        seen.press("\r")
+        seen.shows("not redirected; its sessions go on")
+        kinds = [e["event"]["kind"] for e in journal_of(tmp_path)]
+        assert ("RedirectRequested" in kinds, "SessionInterrupted" in kinds) == (False, False)
+        assert dwindle(tmp_path, "stop").code == 0
+        seen.press("q")
+        assert seen.ended() == 0
+        assert ran.wait(30) == 10
+
+
 def test_the_window_is_resized(tmp_path: Path) -> None:
     with story(repository(tmp_path)), Watched(tmp_path) as seen:
         seen.shows("q quit")

@@ -14,10 +14,11 @@ from tests.surfaces.web.asgi import asked
 
 from dwindle.adapters.store.journal import JsonlJournal
 from dwindle.surfaces.web.access import AccessPolicy
-from dwindle.surfaces.web.drawing import Drawings, folded_parents
+from dwindle.surfaces.web.drawing import Drawings
 from dwindle.surfaces.web.feed import BEHIND, Feed, Feeds
 from dwindle.surfaces.web.listing import Listing
 from dwindle.surfaces.web.page import Page, application
+from dwindle.views.layout.folding import finished_parts, folded_parents
 from dwindle.views.read_model.shapes import NodeView
 
 DOOR = AccessPolicy(token="a-token")  # noqa: S106 - for the test
@@ -256,11 +257,31 @@ def test_what_is_over_is_folded_but_for_what_was_unfolded_by_hand() -> None:
     assert folded_parents(nodes, solved=False, toggled=()) == frozenset()
     assert folded_parents(nodes, solved=True, toggled=()) == {"A"}
     assert folded_parents(nodes, solved=True, toggled=("A", "B", "C", "")) == {"B"}
+    drawn = json.loads(Drawings().of(nodes, solved=False, toggled=("A",)))
+    assert ([box[0] for box in drawn["boxes"]], drawn["hidden"]) == (["A", "B", "D"], 1)
+
+
+def test_folding_also_puts_away_what_is_finished_among_the_parts_of_what_is_open() -> None:
+    nodes: list[NodeView] = [
+        _node("", "root", "pending", ["A", "B"]),
+        _node("A", "atom", "resolved", ["C"]),
+        _node("C", "atom", "resolved", []),
+        _node("B", "atom", "pending", ["D", "E", "F"]),
+        _node("D", "atom", "failed", []),
+        _node("E", "atom", "resolved", []),
+        _node("F", "group", "pending", ["G", "H"]),
+        _node("G", "atom", "left", []),
+        _node("H", "atom", "pending", []),
+    ]
+    assert finished_parts(nodes) == {"A", "C", "E"}
     drawn = json.loads(Drawings().of(nodes, solved=True, toggled=()))
-    assert [box[0] for box in drawn["boxes"]] == ["A", "B", "D"]
+    assert [box[0] for box in drawn["boxes"]] == ["B", "D", "F", "G", "H"]
+    assert drawn["hidden"] == 3
+    # Of a plan that is finished as a whole, nothing is put away: the page would be empty.
+    assert finished_parts([_node("", "root", "resolved", ["A"]), *nodes[1:3]]) == frozenset()
 
 
 def _node(name: str, kind: str, status: str, children: list[str]) -> NodeView:
-    parents = {"A": "", "B": "", "C": "A", "D": "B"}
+    parents = {"A": "", "B": "", "C": "A", "D": "B", "E": "B", "F": "B", "G": "F", "H": "F"}
     facts = {"id": name, "kind": kind, "status": status, "children": children}
     return cast("NodeView", {**facts, "parent": parents.get(name), "depends_on": []})

@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 from tests.surfaces.command import PLAIN, Ended, dwindle
-from tests.surfaces.small_runs import ASSERTED, NARROW, RUN, plan_of, project, ran
+from tests.surfaces.small_runs import (
+    ASSERTED,
+    NARROW,
+    RUN,
+    asked_git,
+    completed,
+    plan_of,
+    project,
+    ran,
+)
 from tests.surfaces.web.served_runs import served
 
 from dwindle.kernel.model import CorrectionType
@@ -106,6 +115,35 @@ def test_a_plan_at_rest_is_redirected_once_its_effect_was_seen(tmp_path: Path) -
     assert [(c.type, c.description) for c in plan.corrections] == [
         (CorrectionType.CONSTRAINT_CHANGE, "more time")
     ]
+
+
+def test_a_run_is_landed_only_once_its_effect_was_seen(tmp_path: Path) -> None:
+    folder = completed(tmp_path / "landed")
+    before = asked_git(folder, "rev-parse", "main")
+    with served(folder) as page:
+        land = f"/api/runs/{RUN}/land"
+        assert page.ask(land, {"style": "keep"})[0] == 401
+        status, said = page.do(land, {"style": "rebase"})
+        assert (status, said["error"]) == (400, "the style has to be one of keep, merge, squash")
+        status, said = page.do(land, {"style": "merge", "onto": "nowhere", "preview": True})
+        assert (status, "nowhere" in said["error"]) == (400, True)
+        status, shown = page.do(land, {"style": "merge", "preview": True})
+        assert (status, shown["said"]) == (
+            200,
+            [f"1 commit of runner/{RUN} on main: merge", f"files in {folder} are written"],
+        )
+        # Neither without an effect nor with another one.
+        for effect in (None, ["something else"]):
+            status, said = page.do(land, {"style": "merge", "effect": effect})
+            assert (status, said["said"]) == (409, shown["said"])
+        assert asked_git(folder, "rev-parse", "main") == before
+        status, said = page.do(land, {"style": "merge", "effect": shown["said"]})
+        assert (status, said["said"][0].partition(": ")[0]) == (
+            200,
+            f"landed 1 commit of runner/{RUN} on main",
+        )
+    assert asked_git(folder, "rev-parse", "main^1") == before
+    assert (folder / "done").exists()
 
 
 def test_a_word_is_given_only_where_it_was_asked_for(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ from dwindle.ports.backend import AgentFacts, AgentUnavailable, Engagement
 from dwindle.ports.process import Captured, Command, Ended, Secret
 from dwindle.ports.work import NoReport, Order, Result, Trouble, WorkerReport
 from dwindle.text.redact import redact_bytes, redact_command_line, variable_secrets
+from dwindle.toolchains.shell import program_names, quoted_line
 
 STDERR_CHARACTERS: Final = 2000
 
@@ -100,10 +101,14 @@ class CommandAgent:
         """Why it cannot be started here, as far as one can tell beforehand."""
         if not self.argv:
             return "no command is given"
-        program = self.argv[0]
-        if "/" in program and not program.startswith("/"):
-            return None  # It is, or will be, in the workspace.
-        return None if shutil.which(program) else f"{program} is not found, or not executable"
+        line = quoted_line(self.argv)
+        inner = () if line is None else program_names(line)
+        for program in (self.argv[0], *inner):
+            if "/" in program and not program.startswith("/"):
+                continue  # It is, or will be, in the workspace.
+            if not shutil.which(program):
+                return f"{program} is not found, or not executable"
+        return None
 
     def _trouble(self, ended: Ended, decoded: DecodedReport) -> NoReport | None:
         if ended.error:

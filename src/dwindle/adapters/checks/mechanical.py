@@ -8,8 +8,6 @@ agents. A check that no machine can decide comes back NOT_JUDGED, which is never
 from __future__ import annotations
 
 import asyncio
-import os
-import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +19,9 @@ from dwindle.adapters.checks.tree_paths import look
 from dwindle.kernel.base_case import MECHANICAL, Verdict
 from dwindle.kernel.model import Check, CheckType
 from dwindle.ports.checks import CheckResult
+from dwindle.ports.fixed_files import FixedFiles, fixed_in
 from dwindle.ports.process import Captured, Command, Containment, Ended
+from dwindle.text.escape import without_colours
 from dwindle.toolchains.reports import (
     NOT_INSTALLED,
     Counts,
@@ -34,10 +34,7 @@ from dwindle.toolchains.reports import (
 )
 from dwindle.toolchains.shell import program_of
 
-MOST_MOUNTS = 50
-"""Files or folders that are made read-only in a tree one by one."""
 _SYNTAX = (b"yntax error", b"unexpected EOF")
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,24 +59,8 @@ class _Place:
     """Where a check runs."""
 
     tree: Path
-    fixed: tuple[Path, ...] = ()
+    fixed: FixedFiles
     """What it cannot change there, where the containment can see to that."""
-
-    @property
-    def above(self) -> tuple[Path, ...]:
-        """The folders around that: what is mounted by itself cannot be renamed or replaced."""
-        inside = (up for path in self.fixed for up in path.parents if self.tree in up.parents)
-        return tuple(dict.fromkeys(inside))
-
-
-def _mountable(tree: Path, fixed: Sequence[str]) -> tuple[Path, ...]:
-    """What can be mounted by itself; many files by their folders, which takes far less time."""
-    if len(fixed) > MOST_MOUNTS:
-        inner = {folder for path in fixed if (folder := os.path.dirname(path))}  # noqa: PTH120
-        top = [path for path in fixed if "/" not in path]
-        fixed = [*sorted(inner), *top][:MOST_MOUNTS]
-    found = (tree / path for path in fixed)
-    return tuple(path for path in found if path.exists() and not path.is_symlink())
 
 
 class MechanicalChecks:
@@ -90,7 +71,7 @@ class MechanicalChecks:
         self._settings = settings or CheckSettings()
 
     async def run(self, check: Check, tree: Path, fixed: Sequence[str] = ()) -> CheckResult:
-        place = _Place(tree=tree, fixed=_mountable(tree, fixed))
+        place = _Place(tree=tree, fixed=fixed_in(tree, fixed))
         seconds = float(check.timeout_seconds or self._settings.timeout_seconds)
         if check.type not in MECHANICAL:
             return CheckResult(
@@ -156,8 +137,8 @@ class MechanicalChecks:
                 "PYTHONPYCACHEPREFIX": compiled,
                 **settings.environment,
             }
-            writable = [place.tree, *place.above, *settings.writable]
-            readable = place.fixed
+            writable = [place.tree, *place.fixed.above, *settings.writable]
+            readable = place.fixed.files
             if counted is not None:
                 line = counted.line
                 environment |= counted.variables(environment)
@@ -203,7 +184,7 @@ class MechanicalChecks:
                 return self._result(check, _verdict(check, answer.reply), what, ended)
             if answer.reply is Reply.YES:
                 what = f"{what} but {missing}, so nothing shows that a test ran"
-            return self._result(check, _undecided(check), what, ended)
+            return replace(self._result(check, _undecided(check), what, ended), tests=0)
         sums = f"{counts.ran} tests ran, {counts.failed} failed, {counts.skipped} skipped"
         if counts.ran <= 0:
             verdict, what = _undecided(check), f"{what} and no test ran"
@@ -287,7 +268,7 @@ def _sentence(check: Check, verdict: Verdict, what: str) -> str:
 
 def end_of(text: str, characters: int) -> str:
     """The last whole lines that fit, without colours and control characters."""
-    plain = _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    plain = without_colours(text)
     plain = "".join(c if c.isprintable() or c in "\n\t" else " " for c in plain).strip("\n")
     if len(plain) <= characters:
         return plain

@@ -26,6 +26,10 @@ class Commit:
     text: str
 
     @property
+    def subject(self) -> str:
+        return self.text.partition("\n")[0]
+
+    @property
     def atom(self) -> AtomId | None:
         return atom_in(self.text)
 

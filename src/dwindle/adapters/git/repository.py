@@ -34,6 +34,9 @@ MADE_BY_US = (
 )
 """What a runner makes for itself, as patterns for git."""
 
+NOT_WORK = (".runner/", ".claude/aot-loop-state")
+"""How paths begin that a run reads from the checkout, whatever is committed."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repository:
@@ -91,6 +94,11 @@ class Repository:
     async def head(self) -> str:
         """The commit that the person's checkout is at."""
         return await self.commit("HEAD")
+
+    async def branch(self) -> str:
+        """The name of the branch that the person's checkout is on; empty if HEAD is detached."""
+        said = await self.git.ask("symbolic-ref", "--quiet", "HEAD")
+        return said.text.removeprefix("refs/heads/")
 
     async def tracked(self, commit: str) -> tuple[str, ...]:
         """Every regular file in a commit, in git's order."""
@@ -208,6 +216,9 @@ class GitGround:
     async def head(self) -> str:
         return await self.repository.head()
 
+    async def branch(self) -> str:
+        return await self.repository.branch()
+
     async def tracked(self, commit: str) -> tuple[str, ...]:
         return await self.repository.tracked(commit)
 
@@ -226,7 +237,12 @@ class GitGround:
             raise WorkspaceFailed(f"git check-ignore ended with {said.code}", said.err)
         return said.code == 0
 
-    async def uncommitted(self) -> int:
+    async def uncommitted(self) -> tuple[str, ...]:
         words = ("status", "--porcelain", "-z", "--untracked-files=no", "--no-renames")
         said = await self.repository.git.tell(*words, "--ignore-submodules=all")
-        return len(said.lines)
+        return tuple(line[3:] for line in said.lines)
+
+    async def untracked(self) -> tuple[str, ...]:
+        words = ("ls-files", "-z", "--others", "--exclude-standard")
+        found = (await self.repository.git.tell(*words)).lines
+        return tuple(path for path in found if not path.startswith(NOT_WORK))

@@ -1,12 +1,14 @@
 """Align: check the draft, run the base case once, and write the plan.
 
-Nothing is written until the user has seen everything, so they can leave at any time. Then the plan
-file is written in one durable step, and the file it replaces is kept beside it.
+No plan is written until the user has seen everything, so they can leave at any time; what they
+typed is in a file (see `kept_draft`). Then the plan file is written in one durable step, and the
+file it replaces is kept beside it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
@@ -18,18 +20,24 @@ from dwindle.adapters.formats.graph.writer import GraphWriter
 from dwindle.adapters.git import repository as repositories
 from dwindle.adapters.git.worktrees.provision import check_share
 from dwindle.adapters.store.disk import DirectoryLock, DurableFile, RealDisk, make_directory
+from dwindle.app.align.answers import Answers, answers_in, document
 from dwindle.app.align.dialogue import (
     DraftPlanner,
+    NoTerminal,
     Terminal,
     draft_text_from,
     is_yes,
     review_draft,
 )
+from dwindle.app.align.goal import as_one_atom
+from dwindle.app.align.judge_checks import JudgedChecks, judge_checks
+from dwindle.app.align.kept_draft import DRAFT_FILE, KeptDraft
 from dwindle.app.align.planner import planner_of
 from dwindle.app.align.planning import Drafting
-from dwindle.app.align.summary import checked_rows
+from dwindle.app.align.summary import checked_rows, outlook_rows
 from dwindle.app.console import USAGE, complain
-from dwindle.app.open_run.shared import Site, new_run_id, site_of
+from dwindle.app.environments import write_provision
+from dwindle.app.open_run.shared import Site, new_run_id, site_of, valid_settings
 from dwindle.app.paths import PLAN_FILE, journal_path
 from dwindle.app.plans.load import load, load_draft
 from dwindle.app.plans.plan_files import read
@@ -39,24 +47,18 @@ from dwindle.app.settings import SETTINGS_FILE, settings_for
 from dwindle.kernel.model import EXIT_CODES, Plan, PlanKind, Problem, RunStatus, StopCode
 from dwindle.runner import alignment
 from dwindle.runner.alignment import RUN_ID, Alignment, Baseline
+from dwindle.runner.gate.deciding_files import pinned_work
+from dwindle.runner.gate.pins import pins_of
 from dwindle.runner.gate.work_paths import proposed_work_paths
 from dwindle.text.terminal import one_line
 
 LEFT = EXIT_CODES[StopCode.STOPPED_BY_USER]
 NOT_ALIGNED = EXIT_CODES[StopCode.NOT_ALIGNED]
+GO_ON = "`dwindle align` offers to go on from it"
 DIALOGUE = "the dialogue"
 """In the place of a file name, where the draft comes from a dialogue."""
-NOT_RED = {
-    Baseline.ALREADY_GREEN: (
-        "THE BASE CASE IS GREEN ALREADY, before any work: passing it would prove nothing.",
-        "--already-green-ok",
-    ),
-    Baseline.COULD_NOT_RUN: (
-        "The base case could not run, so that its failing proves nothing.",
-        "--cannot-run-yet-ok",
-    ),
-}
-"""What to say about it, and the option that accepts it."""
+GREEN = "THE BASE CASE IS GREEN ALREADY, before any work: passing it would prove nothing."
+STUCK = "These checks cannot tell whether the work is done; their failing proves nothing:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,11 @@ class AlignedPlan:
 
 class UserLeft(Exception):
     """The user left the dialogue."""
+
+    def __init__(self, kept: str = "") -> None:
+        super().__init__(kept)
+        self.kept = kept
+        """The file with the draft, if there is one."""
 
 
 class DraftRefused(Exception):
@@ -91,8 +98,8 @@ class AlignRequest:
     """The options of `dwindle align`."""
 
     source: Path | None = None
-    draft: str = ""
-    """A draft, instead of a file with one."""
+    given: Answers | None = None
+    """A goal and its checks, instead of a file with a draft."""
     yes: bool = False
     planner: bool = True
     replace: bool = False
@@ -103,25 +110,19 @@ class AlignRequest:
     agents: Mapping[str, object] = field(default_factory=dict)
     """The planner's agent, as `agent_overrides` reads it."""
 
-    @property
-    def accepted(self) -> tuple[Baseline, ...]:
-        """The baselines that the user accepts."""
-        green = (Baseline.ALREADY_GREEN,) if self.already_green_ok else ()
-        stuck = (Baseline.COULD_NOT_RUN,) if self.cannot_run_yet_ok else ()
-        return (Baseline.RED, *green, *stuck)
-
 
 def align_plan(request: AlignRequest, terminal: Terminal | None) -> AlignedPlan:
-    """Raises Left, Gate, Refused, Locked, StoreFailed; then nothing is written."""
+    """Raises UserLeft, DraftRefused, Refused, Locked, StoreFailed; then no plan is written."""
     if request.run_id is not None and not RUN_ID.fullmatch(request.run_id):
         hint = "26 digits and capital letters; leave it out for a new one"
         raise Refused(f"{one_line(request.run_id)!r} is no run id", where="--run-id", hint=hint)
-    has_draft = request.source is not None or bool(request.draft)
+    has_draft = request.source is not None or request.given is not None
     if terminal is None and (not has_draft or not request.yes):
         raise Refused(
             "cannot ask: this is not a terminal",
-            hint="write a draft and run `dwindle align --from FILE --yes`; docs/state-file.md\n"
-            "  has its fields, and status, depends_on and empty sections may be left out",
+            hint="write a draft and run `dwindle align --from FILE --yes`;\n"
+            "  `dwindle help state-file` has its fields, and status, depends_on and empty\n"
+            "  sections may be left out",
         )
     if not has_draft and request.yes:
         hint = "add --from FILE, or leave out --yes and answer some questions"
@@ -137,22 +138,114 @@ def align_plan(request: AlignRequest, terminal: Terminal | None) -> AlignedPlan:
         raise DraftRefused(SETTINGS_FILE, settings.problems)
 
     site = site_of(found, settings.settings)
-    planner = _planner(request, terminal, site)
-    files = asyncio.run(_files(found))
-    source, draft, warnings = _draft(request, terminal, planner, files)
+    kept = KeptDraft(found)
+    try:
+        source, draft, ready = _agreement(request, terminal, site, run_id, kept)
+    except (UserLeft, EOFError, KeyboardInterrupt):
+        raise UserLeft(DRAFT_FILE if kept.is_ours else "") from None
+    except BaseException:
+        if kept.is_ours:
+            complain(f"The draft is kept: {DRAFT_FILE}; {GO_ON}")
+        raise
+    was = place.write(ready, _body(draft), replace=request.replace)
+    kept.remove()
+    return AlignedPlan(source=source, ready=ready, kept=was)
+
+
+def _agreement(
+    request: AlignRequest, terminal: Terminal | None, site: Site, run_id: str, kept: KeptDraft
+) -> tuple[str, Draft, Alignment]:
+    """The name of the source, the draft as it was accepted, and what its checks say now."""
+    asks = terminal if not request.yes else None
+    source = DIALOGUE if request.source is None else str(request.source)
+    if request.source is not None and request.source.resolve() == kept.path:
+        kept.take_up()
+    planner = _planner(request, terminal, site, kept)
+    files = asyncio.run(_files(site.repository))
+    text = _first_text(request, asks, planner, kept)
+    if request.source is None or asks is not None:
+        text = with_work_paths(text, files)
+        kept.keep(text)
+    while True:
+        if asks is not None:
+            text = _accepted_text(asks, text, source, planner, kept)
+        draft, warnings = _judged(text, source)
+        draft, about_pins = _without_pins_of_work(draft, files, asks)
+        assert draft.plan is not None  # noqa: S101 - else DraftRefused was raised
+        if not request.json:
+            complain("Running the base case once, in a fresh checkout...")
+        ready, judged = asyncio.run(_alignment(draft.plan, run_id, site))
+        while asks is not None and _provided(judged, site, asks):
+            site = site_of(site.repository, valid_settings(site.root, request.agents))
+            ready, judged = asyncio.run(_alignment(draft.plan, run_id, site))
+        located = draft.located((*ready.warnings, *about_pins))
+        ready = changed(ready, warnings=(*warnings, *located))
+        if _is_red(ready, judged, source, request, asks):
+            return source, draft, _with_objections(ready, draft, judged)
+
+
+def _with_objections(ready: Alignment, draft: Draft, judged: JudgedChecks) -> Alignment:
+    """What speaks against checks that the user accepts all the same is a warning."""
+    if not judged.objections:
+        return ready
+    stuck = draft.located(tuple(one.warning for one in judged.objections))
+    baseline = ready.baseline
+    if baseline is Baseline.RED:
+        baseline = Baseline.COULD_NOT_RUN
+    return changed(ready, baseline=baseline, warnings=(*ready.warnings, *stuck))
+
+
+def _without_pins_of_work(
+    draft: Draft, files: Sequence[str], terminal: Terminal | None
+) -> tuple[Draft, tuple[Problem, ...]]:
+    """Ask, or warn, about pins that may be what the work has to change."""
     assert draft.plan is not None  # noqa: S101 - else DraftRefused was raised
-    if not request.json:
-        complain("Running the base case once, in a fresh checkout...")
-    ready = asyncio.run(_alignment(draft.plan, run_id, site))
-    ready = changed(ready, warnings=(*warnings, *draft.located(ready.warnings)))
-    _insist_on_red(ready, source, request, terminal)
-    kept = place.write(ready, _body(draft), replace=request.replace)
-    return AlignedPlan(source=source, ready=ready, kept=kept)
+    objective = draft.plan.objective
+    found = pinned_work(objective, pins_of(objective, files))
+    if terminal is None:
+        return draft, tuple(map(_pin_warning, found))
+    free = []
+    for path in found:
+        terminal.say(f"A check names {path}, which is no test and no script, and so pins it.")
+        if is_yes(terminal, "May agents change it?"):
+            free.append(f"!{path}")
+    paths = (*objective.protected_paths, *free)
+    plan = changed(draft.plan, objective=changed(objective, protected_paths=paths))
+    return changed(draft, plan=plan), ()
 
 
-async def _alignment(plan: Plan, run_id: str, site: Site) -> Alignment:
-    await check_share(site.repository, site.settings.workspace.share)
-    return await alignment.align(plan, run_id, site.surroundings())
+def _pin_warning(path: str) -> Problem:
+    return Problem(
+        where=("objective", "base_case"),
+        what=f"a check names {path}, which is no test and no script, and so pins it: "
+        "no agent may change it",
+        hint=f'if the work has to, add protected_paths: ["!{path}"] to the objective, or later '
+        f"`dwindle redirect --unpin {shlex.quote(path)}`",
+        warning=True,
+    )
+
+
+async def _alignment(plan: Plan, run_id: str, site: Site) -> tuple[Alignment, JudgedChecks]:
+    share = site.settings.workspace.share
+    await check_share(site.repository, share)
+    if missing := [name for name in share if not (site.root / name).exists()]:
+        what = f"{', '.join(missing)} is not there, and [workspace] share names it"
+        raise Refused(what, where=SETTINGS_FILE, hint="make it, or take it out of share")
+    ready = await alignment.align(plan, run_id, site.surroundings())
+    return ready, await judge_checks(ready, site)
+
+
+def _provided(judged: JudgedChecks, site: Site, terminal: Terminal) -> bool:
+    """Offer to write what fresh checkouts lack into the settings; whether that was done."""
+    if judged.provision is None:
+        return False
+    terminal.say("\n".join(judged.lines()))
+    if not is_yes(terminal, f"Write these lines into {SETTINGS_FILE} and try again?"):
+        return False
+    if write_provision(site.root, judged.provision):
+        return True
+    terminal.say(f"{SETTINGS_FILE} cannot be edited by a program; write them yourself.")
+    return False
 
 
 # --- the draft -----------------------------------------------------------------------------------
@@ -162,31 +255,40 @@ async def _files(repository: repositories.Repository) -> tuple[str, ...]:
     return await repository.tracked(await repository.head())
 
 
-def _draft(
+def _first_text(
     request: AlignRequest,
     terminal: Terminal | None,
-    planner: DraftPlanner | None,
-    files: Sequence[str],
-) -> tuple[str, Draft, tuple[Problem, ...]]:
-    """The name of its source, the draft, and warnings."""
-    source = DIALOGUE if request.source is None else str(request.source)
-    if request.draft:
-        text = with_work_paths(request.draft, files)
-    elif request.source is not None:
-        text = read(source).decode(errors="surrogateescape")
-        text = text if request.yes else with_work_paths(text, files)
-    else:
-        assert terminal is not None  # noqa: S101 - or it would have been refused
-        text = with_work_paths(draft_text_from(terminal, planner), files)
-    data = text.encode(errors="surrogateescape")
-    if terminal is not None and not request.yes:
-        data = _accepted_text(terminal, text, source, planner)
-    draft, problems = load_draft(data)
+    planner: Drafting | None,
+    kept: KeptDraft,
+) -> str:
+    """The draft to begin with: from a file, of one sentence, or of a dialogue."""
+    if request.source is not None:
+        return read(str(request.source)).decode(errors="surrogateescape")
+    if request.given is not None:
+        kept.keep(document(request.given))
+        proposed = None if planner is None else planner.propose(request.given)
+        if planner is not None and proposed is None:
+            planner.terminal.say("So the goal is one atom, which agents may split.")
+        return proposed or document(as_one_atom(request.given))
+    assert terminal is not None  # noqa: S101 - or it would have been refused
+    earlier = None
+    if kept.exists():
+        terminal.say(f"There is a draft that was not finished: {DRAFT_FILE}")
+        word = terminal.ask("Go on from it? [Y/n] ").strip().lower()
+        earlier = kept.take_up() if word in ("", "y", "yes") else None
+    given = Answers() if earlier is None else answers_in(earlier)
+    if given is None:  # it has come further than the questions
+        assert earlier is not None  # noqa: S101 - else there are no answers
+        return earlier
+    return draft_text_from(terminal, planner, kept.keep, given)
+
+
+def _judged(text: str, source: str) -> tuple[Draft, tuple[Problem, ...]]:
+    """The draft and warnings; raises DraftRefused."""
+    draft, problems = load_draft(text.encode(errors="surrogateescape"))
     if draft.plan is None or not all(problem.warning for problem in problems):
         raise DraftRefused(source, problems)
-    if draft.counted:
-        problems = (*problems, _counters_warning(source))
-    return source, draft, problems
+    return draft, (*problems, _counters_warning(source)) if draft.counted else problems
 
 
 def with_work_paths(text: str, files: Sequence[str]) -> str:
@@ -202,29 +304,38 @@ def with_work_paths(text: str, files: Sequence[str]) -> str:
     return changed_text if read_back and read_back.objective.work_paths == proposed else text
 
 
-def _planner(request: AlignRequest, terminal: Terminal | None, site: Site) -> DraftPlanner | None:
+def _planner(
+    request: AlignRequest, terminal: Terminal | None, site: Site, kept: KeptDraft
+) -> Drafting | None:
     """The planner; None if there is none, which is no reason to stop."""
-    if terminal is None or request.source or request.draft or not request.planner:
+    if request.source or not request.planner:
         return None
+    speaks = NoTerminal() if terminal is None or request.yes else terminal
     try:
         found = planner_of(site)
     except Refused as refusal:
-        terminal.say(f"There is no planner: {refusal.what}.")
+        speaks.say(f"There is no planner: {refusal.what}.")
         return None
-    return None if found is None else Drafting(found, terminal)
+    return None if found is None else Drafting(found, speaks, kept)
 
 
 def _accepted_text(
-    terminal: Terminal, text: str, source: str, planner: DraftPlanner | None = None
-) -> bytes:
+    terminal: Terminal, text: str, source: str, planner: DraftPlanner | None, kept: KeptDraft
+) -> str:
     def faults(draft: str) -> Sequence[str]:
         _, problems = load_draft(draft.encode(errors="surrogateescape"))
         return list(problem_lines(source, [p for p in problems if not p.warning]))
 
-    chosen = review_draft(terminal, text, faults, planner)
+    def outlook(draft: str) -> Sequence[str]:
+        plan = load_draft(draft.encode(errors="surrogateescape"))[0].plan
+        return [] if plan is None else outlook_rows(plan)
+
+    chosen = review_draft(
+        terminal, text, faults, planner, outlook=outlook, keep=kept.keep, path=kept.path
+    )
     if chosen is None:
         raise UserLeft
-    return chosen.encode(errors="surrogateescape")
+    return chosen
 
 
 def _counters_warning(source: str) -> Problem:
@@ -243,21 +354,33 @@ def _body(draft: Draft) -> bytes:
     return f"\n# Original Prompt\n\n{draft.plan.objective.goal.strip()}\n".encode()
 
 
-def _insist_on_red(
-    ready: Alignment, source: str, request: AlignRequest, terminal: Terminal | None
-) -> None:
-    """A base case that is not red before the work proves nothing after it."""
-    if ready.baseline in request.accepted:
-        return
-    what, flag = NOT_RED[ready.baseline]
-    said = "\n".join([*problem_lines(source, ready.warnings), *checked_rows(ready), what])
-    if terminal is not None and not request.yes:
+def _is_red(
+    ready: Alignment,
+    judged: JudgedChecks,
+    source: str,
+    request: AlignRequest,
+    terminal: Terminal | None,
+) -> bool:
+    """A base case that is not red before the work, or for no good reason, proves nothing after it.
+
+    False: the user wants to change the draft.
+    """
+    told: list[str] = []
+    flags: list[str] = []
+    if ready.baseline is Baseline.ALREADY_GREEN and not request.already_green_ok:
+        told.append(GREEN)
+        flags.append("--already-green-ok")
+    if judged.objections and not request.cannot_run_yet_ok:
+        told += [STUCK, *judged.lines()]
+        flags.append("--cannot-run-yet-ok")
+    if not told:
+        return True
+    said = "\n".join([*problem_lines(source, ready.warnings), *checked_rows(ready), *told])
+    if terminal is not None:
         terminal.say(said)
-        if is_yes(terminal, "Go on all the same?"):
-            return
-        raise UserLeft
+        return is_yes(terminal, "Go on all the same?")
     complain(said)
-    raise Refused("nothing was written", hint=f"change the base case, or add {flag}")
+    raise Refused("nothing was written", hint=f"change the base case, or add {' '.join(flags)}")
 
 
 class PlanPlace:

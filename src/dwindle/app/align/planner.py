@@ -19,6 +19,7 @@ from dwindle.adapters.git.worktrees.checkouts import GitCheckouts
 from dwindle.adapters.git.worktrees.provision import TreeSetup
 from dwindle.app.agents.configured import READ_ONLY_BY, Terms, agent_of, policy_of, with_found
 from dwindle.app.console import complain
+from dwindle.app.open_run.briefing import Briefings
 from dwindle.app.open_run.shared import Site, site_of
 from dwindle.app.paths import LOGS, OUTBOXES
 from dwindle.app.refusal import Refused, refused_by
@@ -65,11 +66,13 @@ class PlannerAgent:
     async def _session(self, order: PlanningOrder) -> Result:
         site, order = self.site, bounded_order(order)
         site.repository.exclude((f"/{LOGS}/", f"/{OUTBOXES}/"))
+        head = await site.repository.head()
         agents = site.agent_runner(
             {PLANNER: self.agent},
             self.terms,
             policy_of(site.settings),
             seconds_left=lambda: 0.0,  # the user is there, and decides whether to wait
+            briefing=Briefings(repository=site.repository, commit=lambda: head),
         )
         agents = replace(agents, on_switch=lambda _, why: complain(why))
         async with _readable_tree(site) as tree:

@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from dwindle.adapters.formats.draft.text import draft_text
-from dwindle.app.align.dialogue import HEADING, Answers, Terminal
+from dwindle.app.align.answers import HEADING, Answers, base_case_of, document
+from dwindle.app.align.dialogue import LEAVING, Terminal
+from dwindle.app.align.kept_draft import KeptDraft
 from dwindle.app.align.planner import PlannerAgent, planner_at
 from dwindle.app.plans.load import load_draft
 from dwindle.app.plans.problem_list import where_text
@@ -46,7 +49,6 @@ CHANGES = 5
 FIXABLE = (Trouble.MALFORMED, Trouble.NO_REPORT)
 """Failures that another session may avoid, once it knows of them."""
 OPEN = "(no answer; decide as you think best)"
-LEAVING = ("q", "quit")
 TYPED = "`dwindle redirect --help` has the edits that need no planner"
 
 Proposal = PlannerDraft | PlannerEdits
@@ -60,10 +62,17 @@ class NoProposal(Exception):
 class Talk:
     """One conversation: from the first words to a proposal, and on to changed ones."""
 
-    def __init__(self, planner: PlannerAgent, terminal: Terminal, order: PlanningOrder) -> None:
+    def __init__(
+        self,
+        planner: PlannerAgent,
+        terminal: Terminal,
+        order: PlanningOrder,
+        record: Callable[[Sequence[Said]], None] = lambda _: None,
+    ) -> None:
         self.planner = planner
         self.terminal = terminal
         self.order = order
+        self.record = record
         self.rounds = 0
         self.changes = 0
 
@@ -91,10 +100,9 @@ class Talk:
     def change(self, draft: str, words: str) -> None:
         """The user wants the proposal changed."""
         self.changes += 1
-        said = Said(by=Speaker.PERSON, text=words)
-        self.order = replace(
-            self.order, draft=draft, transcript=(*self.order.transcript, said), failures=()
-        )
+        said = (*self.order.transcript, Said(by=Speaker.PERSON, text=words))
+        self.record(said)
+        self.order = replace(self.order, draft=draft, transcript=said, failures=())
 
     def _faults(self, report: Report, faults_of: Faults) -> Sequence[str]:
         match report:
@@ -133,6 +141,7 @@ class Talk:
                 Said(by=Speaker.PLANNER, text=question),
                 Said(by=Speaker.PERSON, text=answer or OPEN),
             ]
+            self.record((*self.order.transcript, *lines))
         self.order = replace(self.order, transcript=(*self.order.transcript, *lines))
 
 
@@ -142,21 +151,30 @@ class Talk:
 class Drafting:
     """A planner that helps to align: words in, drafts out."""
 
-    def __init__(self, planner: PlannerAgent, terminal: Terminal) -> None:
+    def __init__(self, planner: PlannerAgent, terminal: Terminal, kept: KeptDraft) -> None:
         self.planner = planner
         self.terminal = terminal
+        self.fixed: dict[str, Any] = {}
+        """What the user has decided of the objective, whatever the planner proposes."""
+        self.kept = kept
         order = PlanningOrder(purpose=Occasion.ALIGN, words="", timeout_seconds=planner.timeout())
-        self.talk = Talk(planner, terminal, order)
+        self.talk = Talk(planner, terminal, order, kept.record)
+        if not terminal.can_ask:
+            self.talk.rounds = ROUNDS
 
     def propose(self, given: Answers) -> str | None:
-        """A draft; None if the user wants to go on by hand. Raises EOFError if they leave."""
-        self.talk.order = replace(self.talk.order, words=given.goal, why=given.why)
+        """A draft; None if the planner failed."""
+        self.talk.order = replace(
+            self.talk.order, words=given.goal, why=given.why, transcript=self.kept.transcript
+        )
+        if given.checks:
+            self.fixed = {"goal": given.goal, "base_case": base_case_of(given.checks)}
+            self.fixed |= {"background_intent": given.why} if given.why else {}
+            self.talk.order = replace(self.talk.order, draft=document(given))
         try:
             return self._draft()
         except NoProposal as failure:
             self.terminal.say(f"The planner failed: {escape(str(failure))}")
-        if self.terminal.ask("Enter goes on by hand, q leaves: ").strip().lower() in LEAVING:
-            raise EOFError
         return None
 
     def revise(self, draft: str, words: str) -> str | None:
@@ -164,6 +182,11 @@ class Drafting:
         if self.talk.changes >= CHANGES:
             self.terminal.say(f"It was changed {CHANGES} times already; edit it, or start again.")
             return None
+        if not self.talk.order.words and (plan := load_draft(draft.encode())[0].plan):
+            # The draft is that of an earlier dialogue.
+            said = replace(self.talk.order, transcript=self.kept.transcript)
+            wanted = plan.objective
+            self.talk.order = replace(said, words=wanted.goal, why=wanted.background_intent)
         self.talk.change(draft, words)
         try:
             return self._draft()
@@ -177,9 +200,11 @@ class Drafting:
 
     def _text(self, proposal: Proposal) -> str:
         """As a state file, so that the plan keeps the user's own words."""
-        values = proposal.draft if isinstance(proposal, PlannerDraft) else {}
+        values = dict(proposal.draft) if isinstance(proposal, PlannerDraft) else {}
+        if self.fixed and isinstance(objective := values.get("objective"), Mapping):
+            values["objective"] = {**objective, **self.fixed}
         order = self.talk.order
-        prompt = f"# Original Prompt\n\n{order.words}\n\n{order.why}"
+        prompt = f"# Original Prompt\n\n{order.words}\n\n{order.why}".rstrip()
         return f"---\n{HEADING}{draft_text(values)}---\n\n{prompt}\n"
 
     def _faults(self, proposal: Proposal) -> Sequence[str]:

@@ -74,11 +74,15 @@ def text_of(ready: Alignment, kept: str | None, *, starts: bool = False) -> str:
         f"{'base case':<{MARGIN}}{first_look}",
         *checked_rows(ready),
         _row("atoms", f"{len(plan.atoms)}: {listed(plan.atoms, width=60)}"),
-        _row("sessions", f"{sessions_text(plan)}"),
-        _row("limits", limits_text(plan)),
+        *outlook_rows(plan),
     ]
     lines += _paths("old plan", [kept]) if kept else []
     return "\n".join([*lines, *([] if starts else ["`dwindle run` starts it."])])
+
+
+def outlook_rows(plan: Plan) -> list[str]:
+    """What the run may take."""
+    return [_row("sessions", sessions_text(plan)), _row("limits", limits_text(plan))]
 
 
 def _work_paths(plan: Plan, proposed: Sequence[str]) -> list[str]:

@@ -23,6 +23,7 @@ from dwindle.app.doctor.agents import agent_findings
 from dwindle.app.doctor.diagnosis import Diagnosis, Severity
 from dwindle.app.doctor.guard import guard_trouble
 from dwindle.app.doctor.tree import tree_findings
+from dwindle.app.doctor.workspace import git_folder_trouble, workspace_findings
 from dwindle.app.plans.load import PLAN_FILES
 from dwindle.app.plans.plan_files import repository as root_around
 from dwindle.app.plans.problem_list import problem_lines
@@ -61,6 +62,7 @@ def diagnoses(start: Path) -> tuple[Diagnosis, ...]:
     findings.append(Diagnosis(name="settings", state=Severity.OK, what=said))
     findings.append(_containment(enabled=read.settings.sandbox.enabled))
     findings += _sandbox_grants(read.settings)
+    findings += workspace_findings(read.settings, root)
     agents = agent_findings(read.settings, root)
     return (*findings, *agents, _guard(read.settings, root), *tree_findings(root))
 
@@ -93,7 +95,8 @@ def _repository(start: Path) -> Diagnosis:
         return Diagnosis(name="repository", state=Severity.WRONG, what=str(error))
     except FileNotFoundError:
         return Diagnosis(name="repository", state=Severity.WRONG, what="git is not installed")
-    return Diagnosis(name="repository", state=Severity.OK, what=str(found.checkout))
+    trouble = git_folder_trouble(found)
+    return trouble or Diagnosis(name="repository", state=Severity.OK, what=str(found.checkout))
 
 
 def _disk(root: Path) -> Diagnosis:
@@ -153,7 +156,7 @@ def _sandbox_grants(settings: Settings) -> Iterator[Diagnosis]:
 def _guard(settings: Settings, root: Path) -> Diagnosis:
     """Only a tree plan needs a guard."""
     command = settings.guard.command
-    trouble = guard_trouble(command, root)
+    trouble = guard_trouble(settings.guard, root)
     if trouble is None:
         return Diagnosis(name="guard", state=Severity.OK, what=" ".join(command))
     if (root / PLAN_FILES[PlanKind.TREE]).exists():

@@ -7,17 +7,21 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from dwindle.adapters.formats.config.settings import GuardSettings
 from dwindle.app.settings import SETTINGS_FILE
 from dwindle.kernel.model import Problem
+from dwindle.runner.gate.path_patterns import Places
 from dwindle.toolchains.tools import NAMES, RECIPE_FILES, Tool
 
 PATIENCE = 10.0
+JUSTFILE = "justfile"
 JUSTFILES = frozenset(name.lower() for name in RECIPE_FILES[Tool.JUST])
 """Just takes capital or small letters."""
 
 
-def guard_trouble(command: tuple[str, ...], root: Path) -> Problem | None:
-    """What is missing; None if the guard can be run."""
+def guard_trouble(guard: GuardSettings, root: Path) -> Problem | None:
+    """What is missing; None if the guard can be run, or an agent may write its recipe."""
+    command = guard.command
     program, shown = command[0], " ".join(command)
     relative = "/" in program and not program.startswith("/")
     path = str(root / program) if relative else shutil.which(program)
@@ -28,7 +32,9 @@ def guard_trouble(command: tuple[str, ...], root: Path) -> Problem | None:
             what=f"the guard `{shown}` cannot run: {program} is not found",
             hint=f"{just}set [guard] command in {SETTINGS_FILE}",
         )
-    if _is_just(program) and len(command) > 1 and not command[1].startswith("-"):
+    is_written_by_agents = Places(guard.deliverables).covers(JUSTFILE)
+    has_recipe = _is_just(program) and len(command) > 1 and not command[1].startswith("-")
+    if has_recipe and not is_written_by_agents:
         return _recipe_trouble(path, command[1], shown, root)
     return None
 
@@ -42,8 +48,8 @@ def _recipe_trouble(program: str, recipe: str, shown: str, root: Path) -> Proble
 
     Just would also use a justfile of a folder above, which must not judge this repository.
     """
-    hint = f"write a justfile with a recipe `{recipe}`, or set [guard] command in "
-    hint += SETTINGS_FILE
+    hint = f"write a {JUSTFILE} with a recipe `{recipe}`, or set in {SETTINGS_FILE} [guard] "
+    hint += f'command, or [guard] deliverables = ["{JUSTFILE}"] to let an agent write it'
     if not any(path.name.lower() in JUSTFILES for path in root.iterdir()):
         what = f"the guard `{shown}` cannot run: no justfile found in the root of the repository"
         return Problem(where=(), what=what, hint=hint)

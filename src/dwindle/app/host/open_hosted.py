@@ -177,6 +177,7 @@ async def _opened(
             gate=opened.gate(judge=judge),
             decode=_decoded,
             findings=findings_of(ledger),
+            briefing=opened.briefing,
             secrets=opened.workspace.repository.secrets,
         )
         yield host, opened.aligned

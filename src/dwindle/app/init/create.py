@@ -13,11 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from dwindle.adapters.formats.config.settings import LimitSettings
 from dwindle.adapters.git.in_place.run_branch import OURS
 from dwindle.adapters.store.disk import DirectoryLock, DurableFile, RealDisk, make_directory
 from dwindle.app.ask_git import ask_git
 from dwindle.app.init.scaffold import FILES, files_for
 from dwindle.app.refusal import Refused
+from dwindle.app.settings import settings_for
 from dwindle.ports.store import Disk
 
 FOLDER = ".runner"
@@ -59,7 +61,7 @@ def create_files(root: Path, disk: Disk | None = None) -> CreatedFiles:
         # A running iteration would take these files for the work of its agent.
         with DirectoryLock(folder):
             kept = tuple(name for name in FILES if os.path.lexists(root / name))
-            for name, content in files_for(_tracked(root)).items():
+            for name, content in files_for(_tracked(root), _usual_attempts(root)).items():
                 if name not in kept:
                     file = DurableFile(disk, root / name)
                     file.sweep()
@@ -76,6 +78,12 @@ def create_files(root: Path, disk: Disk | None = None) -> CreatedFiles:
         raise
     names = tuple(str(path.relative_to(root)) for path in made)
     return CreatedFiles(made=names, kept=kept, ignored=missing)
+
+
+def _usual_attempts(root: Path) -> int:
+    """As settings that exist already say."""
+    settings = settings_for(root).settings
+    return (LimitSettings() if settings is None else settings.limits).max_attempts
 
 
 def _tracked(root: Path) -> tuple[str, ...]:

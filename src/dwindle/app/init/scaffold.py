@@ -11,6 +11,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from msgspec.structs import replace
+
 from dwindle.adapters.formats.tree.plan import TreeDocument, TreeNode, encode
 from dwindle.toolchains.work_areas import EVERYTHING, usual_areas
 
@@ -86,13 +88,22 @@ SETTINGS: Final = """\
 #timeout_seconds = 1200
 # Several agents, the first for a first attempt, the next after each failure; example:
 #escalate = ["claude:sonnet", "claude:opus", "codex"]
+# A role may have an agent of its own, with the same keys. The probe looks before a worker works,
+# the verifier judges what no command can, the planner helps to align; examples:
+#[agents.probe]
+#backend = "claude"
+#[agents.verifier]
+#backend = "codex"
+#[agents.planner]
+#backend = "claude"
 #
 # What has to end with 0 before anything counts as done.
 #[guard]
 #command = ["just", "ci"]
 # Its recipes and scripts, and what steers the test tools that it runs (conftest.py, pytest.ini),
-# are put back before it runs, but for what is named here, such as "justfile".
-#deliverables = []
+# are put back before it runs, but for what is named here. Example, for a guard that an agent
+# shall write or extend:
+#deliverables = ["justfile"]
 # Where agents may change files: what they change elsewhere is put back and named. Left out, they
 # may change anything but what steers the guard, which is weaker. Example, from the files here:
 #work_paths = ["**"]
@@ -101,7 +112,7 @@ SETTINGS: Final = """\
 # Whether it has to be green in a clean checkout too, before the last leaf passes.
 #clean_checkout = true
 #
-# What a clean checkout needs for that, besides the files of the commit.
+# What a fresh checkout needs besides the files of the commit.
 #[workspace]
 # Run once in it; example:
 #setup = "npm ci"
@@ -116,7 +127,7 @@ SETTINGS: Final = """\
 #max_iterations = 50
 # Nodes that may ever be made, those that were removed included.
 #max_nodes = 200
-# Attempts at a node that does not say otherwise.
+# How often a new node may fail, unless the agent that adds it says otherwise.
 #max_attempts = 3
 # Agent and guard of one iteration together.
 #iteration_timeout_seconds = 1800
@@ -125,10 +136,12 @@ SETTINGS: Final = """\
 # Tokens and dollars of the whole run; left out, there is no limit; examples:
 #max_tokens = 20000000
 #max_cost_usd = 50.0
-# Whether the root may be worked on while it has no children, rather than only planned.
-#execute_root = false
+# Whether the root may be worked on while it has no children; false: it is only planned.
+#execute_root = true
 # Bytes that are kept of each log: the beginning and the end.
 #output_bytes = 1048576
+# One check that names no time of its own.
+#check_timeout_seconds = 600
 # Processes, memory (four fifths of the machine's if left out) and the size of one file.
 #processes = 4096
 #memory_bytes = 8589934592
@@ -145,7 +158,21 @@ SETTINGS: Final = """\
 #writable = []
 #env = []
 #
-# How you hear of a stop, a completed run or a nearly spent budget: docs/notifications.md.
+# Filters (such as git LFS) that git may run on files of this repository, and those to do without.
+#[git]
+#filters = []
+#unfiltered = []
+#
+# How you hear of a stop, a completed run or a nearly spent budget: `dwindle help notifications`.
+#[notify]
+# Gets the notice as JSON on its standard input; example:
+#command = ["notify-send", "dwindle"]
+# An address that it is posted to, or the variable that holds the address; examples:
+#webhook = "https://example.org/hook"
+#webhook_env = "DWINDLE_WEBHOOK"
+# Variables that the command sees, and the seconds that it gets.
+#env = []
+#timeout_seconds = 10
 """
 
 ROOT: Final = TreeNode(
@@ -172,9 +199,15 @@ FILES: Final[Mapping[str, bytes]] = {
 """Path and content. The tree comes last: with it, there is a plan."""
 
 
-def files_for(tracked: Iterable[str]) -> Mapping[str, bytes]:
-    """The files, with work paths that fit what git tracks."""
+def files_for(tracked: Iterable[str], max_attempts: int) -> Mapping[str, bytes]:
+    """The files, with work paths that fit what git tracks, and a root that may fail so often."""
+    tree = encode(TreeDocument(version=1, root=replace(ROOT, max_attempts=max_attempts)))
+    settings = settings_text(tracked).encode()
+    return {**FILES, ".runner/config.toml": settings, ".runner/tree.json": tree}
+
+
+def settings_text(tracked: Iterable[str] = ()) -> str:
+    """Every setting as a comment, with work paths that fit what git tracks."""
     areas = [area for area in usual_areas(tracked) if area.isprintable()]
     proposed = json.dumps(areas or [EVERYTHING], ensure_ascii=False)
-    text = SETTINGS.replace(f'["{EVERYTHING}"]', proposed)
-    return {**FILES, ".runner/config.toml": text.encode()}
+    return SETTINGS.replace(f'["{EVERYTHING}"]', proposed)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dwindle.kernel.branches import LastRung, rung
+from dwindle.kernel.decide import quoted
 from dwindle.kernel.events import (
     AlternativesProposed,
     AtomResolved,
@@ -35,20 +36,23 @@ from dwindle.kernel.events import (
 )
 from dwindle.kernel.graph import view
 from dwindle.kernel.model import Answer, AtomId, Plan, Role, TreeEdit
-from dwindle.kernel.winds import last_reason, startable
+from dwindle.kernel.winds import startable
 from dwindle.text import amounts
 from dwindle.text.terminal import one_line, without_rulers
 
 NAMES = 5
 LAST_WORDS = 1000
 """Characters of why a run ended: what a person can do about it often stands at the end."""
-
+SHORT_REASON = 40
+"""Characters of a reason that is worth repeating."""
 
 PARKING = (AttemptFailed, DeclaredInfeasible, ProbeEnded, Replanned, SessionInterrupted)
 """After these there may be nothing left to try for their atom. To ask of all atoms costs more."""
 
 
-def sentence(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each event
+def sentence(event: Event, *, whole: bool = False) -> str:  # noqa: C901, PLR0912 - one for each
+    """One line; reasons are shortened, unless the whole of them is wanted."""
+    short = one_line if whole else _short
     match event:
         case RunStarted():
             return "the run begins"
@@ -58,24 +62,24 @@ def sentence(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each ev
             by = f" ({event.agent})" if event.agent else ""
             return f"{event.atom}: a {event.role} starts{by}"
         case AtomResolved():
-            return f"{event.atom}: resolved: {_short(event.summary)}{_about_paths(event)}"
+            return f"{event.atom}: resolved: {short(event.summary)}{_about_paths(event)}"
         case AttemptFailed(refused=True):
-            return f"{event.atom}: {_short(event.reason)}"
+            return f"{event.atom}: {short(event.reason)}"
         case AttemptFailed():
-            return f"{event.atom}: failed: {_short(event.reason)}{_about_paths(event)}"
+            return f"{event.atom}: failed: {short(event.reason)}{_about_paths(event)}"
         case DeclaredInfeasible():
-            return f"{event.atom}: not feasible: {_short(event.reason)}"
+            return f"{event.atom}: not feasible: {short(event.reason)}"
         case ProbeEnded():
-            return f"{event.atom}: looked at: {_short(event.findings)}"
+            return f"{event.atom}: looked at: {short(event.findings)}"
         case Decomposed():
-            return f"{event.atom}: split into {len(event.children)}: {_short(event.reason)}"
+            return f"{event.atom}: split into {len(event.children)}: {short(event.reason)}"
         case Replanned(edit=None):
-            return f"{event.atom}: planned: nothing was changed"
+            return f"{event.atom}: planned: the tree stays as it was"
         case Replanned(edit=TreeEdit() as edit):
             return f"{event.atom}: planned: the tree has {amounts.count(len(edit.nodes), 'node')}"
         case IterationCommitted():
-            short = event.subject.removeprefix("chore(loop): ").partition(" iter ")[2]
-            said = f"iteration {short or event.number} is committed: {event.commit[:12]}"
+            about = event.subject.removeprefix("chore(loop): ").partition(" iter ")[2]
+            said = f"iteration {about or event.number} is committed: {event.commit[:12]}"
             return "; note: ".join((said, *(_short(note, LAST_WORDS) for note in event.notes)))
         case AlternativesProposed():
             return f"{event.atom}: given up for {len(event.alternatives)} other ways"
@@ -83,7 +87,7 @@ def sentence(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each ev
             return f"{atom or 'the verification'}: {event.note}"
         case Waited(atom=str() as atom):
             wait = amounts.duration(event.seconds)
-            return f"{atom or 'the verification'}: waits {wait}: {_short(event.note)}"
+            return f"{atom or 'the verification'}: waits {wait}: {short(event.note)}"
         case SessionInterrupted():
             return f"{event.atom or 'the verification'}: interrupted ({event.cause})"
         case SessionReaped():
@@ -93,17 +97,18 @@ def sentence(event: Event) -> str:  # noqa: C901, PLR0912 - one line for each ev
         case Backjumped():
             return f"{event.group}: another choice, for the sake of {event.atom}"
         case WindBegan():
-            return f"a new wind: {_short(event.reason)}"
+            return f"a new wind: {short(event.reason)}"
         case VerificationEnded():
-            return _verified(event)
+            return _verified(event, short)
         case EarlyChecked(passed=True):
             return "the base case holds already"
         case StopRequested():
-            return f"asked to stop: {_short(event.reason)}"
+            return f"asked to stop: {short(event.reason)}"
         case Redirected():
-            return f"redirected: {_short(event.description)}"
+            return f"redirected: {short(event.description)}"
         case RunEnded():
-            return f"the run ends, {event.code}: {_short(event.reason, LAST_WORDS)}"
+            why = short(event.reason) if whole else _short(event.reason, LAST_WORDS)
+            return f"the run ends, {event.code}: {why}"
     return ""
 
 
@@ -127,19 +132,19 @@ def is_parked(plan: Plan, atom: AtomId) -> bool:
 
 
 def parked_sentence(plan: Plan, atom: AtomId) -> str:
-    reason = last_reason(plan, atom)
-    last = f" (last: {_short(reason)})" if reason else ""
+    """Why was said by the event before."""
     rest = "; the rest goes on" if plan.sessions or startable(plan) else ""
-    return f"{atom}: parked, nothing is left to try for now{last}{rest}"
+    return f"{atom}: parked, nothing is left to try for now{rest}"
 
 
-def _verified(event: VerificationEnded) -> str:
+def _verified(event: VerificationEnded, short: Callable[[str], str]) -> str:
     if event.passed:
         asked = f"; a person is asked about {len(event.questions)}" if event.questions else ""
         return f"the base case holds{asked}"
     if not event.gaps:
-        return "the base case could not be judged"
-    return f"the base case does not hold: {', '.join(_short(g.item) for g in event.gaps)}"
+        named = f": {', '.join(map(short, event.unjudged))}" if event.unjudged else ""
+        return f"the base case could not be judged{named}"
+    return f"the base case does not hold: {', '.join(short(g.item) for g in event.gaps)}"
 
 
 def _short(text: str, most: int = 100) -> str:
@@ -148,12 +153,25 @@ def _short(text: str, most: int = 100) -> str:
     return line if len(line) <= most else f"{line[: most - 3]}..."
 
 
-def event_text(number: int, event: Event) -> str:
-    """One line: when, which, what, and what it cost."""
-    return f"{event.at or '-':<20} {number:>5}  {one_line(words_of(event))}{_cost(event)}"
+Told = dict[str, int]
+"""Reasons, and the number of the event that gave each."""
 
 
-def words_of(event: Event) -> str:
+def event_text(number: int, event: Event, told: Told) -> str:
+    """One line: when, which, what, and what it cost. A reason is given in full, and once."""
+    words = one_line(without_rulers(words_of(event, whole=True)))
+    for reason, earlier in told.items():
+        words = words.replace(reason, f"as in {earlier}")
+    if isinstance(event, (AttemptFailed, DeclaredInfeasible)):
+        # The end of the run quotes the beginning of a long one.
+        for said in (event.reason, quoted(event.reason)):
+            line = one_line(without_rulers(said))
+            if len(line) > SHORT_REASON:
+                told.setdefault(line, number)
+    return f"{event.at or '-':<20} {number:>5}  {words}{_cost(event)}"
+
+
+def words_of(event: Event, *, whole: bool = False) -> str:
     """A sentence for every event, also for those that `sentence` has none for."""
     match event:
         case Waited():
@@ -170,7 +188,7 @@ def words_of(event: Event) -> str:
             said = "confirmed" if event.answer is Answer.YES else "denied"
             words = f": {event.words}" if event.words else ""
             return f"a person {said} {event.item}{words}"
-    return sentence(event) or type(event).__name__
+    return sentence(event, whole=whole) or type(event).__name__
 
 
 def _cost(event: Event) -> str:

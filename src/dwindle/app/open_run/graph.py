@@ -26,6 +26,7 @@ from dwindle.adapters.store.disk import DirectoryLock, DurableFile, RealDisk, ma
 from dwindle.adapters.store.journal import path_of
 from dwindle.app.agents.configured import policy_of
 from dwindle.app.console import complain
+from dwindle.app.open_run.briefing import Briefings, original_request
 from dwindle.app.open_run.shared import (
     NotReady,
     OpenRun,
@@ -123,6 +124,7 @@ class OpenGraph(OpenRun):
     """What the modes of a graph run are put together from."""
 
     workspace: GitWorkspace
+    briefing: Briefings
 
     def gate(self, agents: AgentRunner | None = None, judge: Judge | None = None) -> Gate:
         site = self.site
@@ -189,9 +191,19 @@ async def open_graph(
             run_id=run_id,
             aligned=aligned,
             workspace=workspace,
+            briefing=briefings(site, lambda: ledger.plan, aligned),
         )
     finally:
         workspace.close()
+
+
+def briefings(site: Site, plan: Callable[[], Plan], aligned: Aligned) -> Briefings:
+    """As of the commit of alignment, which a redirect may move."""
+    return Briefings(
+        repository=site.repository,
+        commit=lambda: (plan().control.aligned or aligned).commit,
+        request=original_request(site.root, plan().objective.goal),
+    )
 
 
 def graph_policy(site: Site) -> Policy:
@@ -220,7 +232,7 @@ async def pinned(repository: Repository, plan: Plan) -> Aligned:
         raise Refused("there is no commit yet", hint="commit something first")
     pins = tuple(pins_of(plan.objective, await ground.tracked(commit)))
     complain(f"dwindle: this plan was not aligned; pinned at {commit[:12]}")
-    return Aligned(commit=commit, pins=pins)
+    return Aligned(commit=commit, pins=pins, branch=await ground.branch())
 
 
 async def put_in_step(workspace: GitWorkspace, ledger: Ledger) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,12 +27,13 @@ from dwindle.app.settings import SETTINGS_FILE, settings_for
 from dwindle.kernel.model import Aligned, Objective
 from dwindle.ports.agent import Agent
 from dwindle.ports.process import Containment
+from dwindle.ports.work import Briefing
 from dwindle.runner import alignment
 from dwindle.runner.budget import Budget
 from dwindle.runner.gate.pins import pins_of
 from dwindle.runner.gate.steering import steering_for
 from dwindle.runner.ledger import Ledger
-from dwindle.runner.session import AgentRunner, Policy
+from dwindle.runner.session import AgentRunner, Policy, not_briefed
 
 
 class NotReady(Unsound):
@@ -113,6 +114,7 @@ class Site:
         terms: Terms,
         policy: Policy,
         seconds_left: Callable[[], float] = lambda: math.inf,
+        briefing: Callable[[], Awaitable[Briefing]] = not_briefed,
     ) -> AgentRunner:
         return AgentRunner(
             agents=agents,
@@ -122,6 +124,7 @@ class Site:
             budget=terms.budget,
             warn=terms.warn_once,
             seconds_left=seconds_left,
+            briefing=briefing,
         )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from dwindle.adapters.checks.counting import ToolCounter
 from dwindle.adapters.formats.config.settings import GuardSettings, Settings
 from dwindle.adapters.formats.tree.edit import TaskTreeFormat
-from dwindle.adapters.formats.tree.file import decode
+from dwindle.adapters.formats.tree.file import decode, encode
 from dwindle.adapters.formats.tree.wire import TreeDocument
 from dwindle.adapters.git.in_place.checkout import GitInPlace
 from dwindle.adapters.git.in_place.history import run_of
@@ -26,6 +26,7 @@ from dwindle.app.agents.backends import UNAVAILABLE
 from dwindle.app.agents.configured import READ_ONLY_BY, no_agent, policy_of, with_found
 from dwindle.app.console import complain
 from dwindle.app.doctor.guard import guard_trouble
+from dwindle.app.open_run.briefing import Briefings
 from dwindle.app.open_run.shared import (
     NotReady,
     OpenRun,
@@ -43,6 +44,7 @@ from dwindle.app.settings import settings_for
 from dwindle.app.tree.resume_tree import is_unfinished, resume_tree
 from dwindle.kernel.model import Aligned
 from dwindle.ports.in_place import History
+from dwindle.ports.work import Briefing
 from dwindle.ports.workspace import WorkspaceFailed
 from dwindle.runner.gate.steering import steering_of_guard
 from dwindle.runner.gate.work_paths import outside_work_paths
@@ -73,6 +75,7 @@ class OpenTree(OpenRun):
     ours: RunnerFiles
     guard: Guard
     clean: CleanGuard | None
+    briefing: Briefing
 
     def policy(self) -> Policy:
         return tree_policy(self.site)
@@ -91,6 +94,7 @@ class OpenTree(OpenRun):
             ours=self.ours,
             seconds=float(settings.limits.iteration_timeout_seconds),
             secrets=self.site.repository.secrets,
+            briefing=self.briefing,
         )
 
     def _is_sealed(self, policy: Policy) -> bool:
@@ -205,7 +209,8 @@ async def _opened(
         run=place.run,
     )
     head, site = await place.head(), site_of(repository, settings)
-    guard, clean = await guards_of(site, history.start or head)
+    ground = history.start or head
+    guard, clean = await guards_of(site, ground)
     if clean is not None:
         await clean.checkouts.discard_left()
     if tried is None and not tree.root.passes:
@@ -215,7 +220,7 @@ async def _opened(
         clean = replace(clean, tests=tried.tests)
     progress = TreeProgress(
         run=place.run,
-        content=file.read(),
+        content=encode(tree),
         done=list(history.done),
         seen=found.seen,
         refusal=found.refusal,
@@ -232,13 +237,14 @@ async def _opened(
         site=site,
         ledger=Ledger(found.plan, journal),
         run_id=place.run,
-        aligned=Aligned(commit=head),
+        aligned=Aligned(commit=head, branch=place.began_on),
         place=place,
         file=file,
         tree_progress=progress,
         ours=ours,
         guard=guard,
         clean=clean,
+        briefing=await Briefings(repository=repository, commit=lambda: ground)(),
     )
 
 
@@ -278,7 +284,7 @@ def _ready(root: Path, overrides: Mapping[str, object]) -> tuple[Settings, TreeD
     file.sweep()
     if with_found(settings).agents.worker.backend is None:
         raise no_agent()
-    trouble = guard_trouble(settings.guard.command, root)
+    trouble = guard_trouble(settings.guard, root)
     if trouble is not None:
         raise Refused(trouble.what, hint=trouble.hint, code=UNAVAILABLE)
     decoded = decode(file.read())

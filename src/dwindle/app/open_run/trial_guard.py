@@ -20,28 +20,21 @@ from typing import Final
 from dwindle.adapters.git.in_place.run_branch import ignored_in
 from dwindle.app.agents.backends import UNAVAILABLE
 from dwindle.app.console import complain
+from dwindle.app.environments import suspects
 from dwindle.app.open_run.shared import Site
 from dwindle.app.refusal import Refused
 from dwindle.app.settings import SETTINGS_FILE
 from dwindle.ports.iteration import Guarded
 from dwindle.runner.modes.tree.clean_guard import CleanGuard
 from dwindle.runner.modes.tree.guard import Guard, Judgement
+from dwindle.text.escape import without_colours
+from dwindle.toolchains.environments import SETUPS
 
 PATIENCE: Final = 1.0
 """Seconds after which the user is told what takes so long."""
 SHOWN: Final = 5
 WEAKER: Final = "[guard] clean_checkout = false does without a clean checkout, which is weaker"
 MISSING: Final = (126, 127)
-SETUPS: Final = {
-    ".venv": "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt",
-    "venv": "python3 -m venv venv && venv/bin/pip install -r requirements.txt",
-    "node_modules": "npm ci",
-    "vendor": "composer install",
-    "target": "cargo fetch",
-    "deps": "mix deps.get",
-}
-"""Folders that tools fill, and an example of a command that does."""
-FOLDERS: Final = (*SETUPS, "env", ".tox", ".nox", "build", "dist", "_build", ".gradle", "bin")
 _MADE: Final = re.compile(r"\bError 12[67]\b")
 """How make says that a program of a recipe was not found; its own exit code is 2 then."""
 _NOT_FOUND: Final = re.compile(
@@ -105,7 +98,7 @@ def _is_missing(judgement: Judgement) -> bool:
 
 def _output(judgement: Judgement) -> str:
     ended = judgement.ended
-    return f"{ended.stdout.text()}\n{ended.stderr.text()}"
+    return without_colours(f"{ended.stdout.text()}\n{ended.stderr.text()}")
 
 
 @contextmanager
@@ -138,20 +131,3 @@ def _refused(guard: Guard, why: str, ignored: Iterable[str], root: Path) -> Refu
         hint="\n  ".join(lines),
         code=UNAVAILABLE,
     )
-
-
-def suspects(ignored: Iterable[str], root: Path) -> list[str]:
-    """The ignored paths that look like the cause; all of them if none does."""
-    paths = [path.rstrip("/") for path in ignored]
-    known = [folder for path in paths if (folder := _folder(path, root))]
-    return list(dict.fromkeys(known or paths))
-
-
-def _folder(path: str, root: Path) -> str:
-    """The folder of a tool that a path is or lies in."""
-    parts = path.split("/")
-    for depth, name in enumerate(parts, 1):
-        top = "/".join(parts[:depth])
-        if name in FOLDERS or (root / top / "pyvenv.cfg").is_file():
-            return top
-    return ""

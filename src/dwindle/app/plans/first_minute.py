@@ -17,7 +17,7 @@ from dwindle.app.plans.plan_files import PlanPath, plans_of, repository
 from dwindle.app.plans.problem_list import Unsound, sound
 from dwindle.app.refusal import Refused
 from dwindle.kernel.graph import view
-from dwindle.kernel.measure import gauge, session_bound
+from dwindle.kernel.measure import session_bound
 from dwindle.kernel.model import Plan, PlanKind, RunStatus, Status
 from dwindle.text import amounts
 from dwindle.text.terminal import WIDTH, one_line, row, shortened, without_rulers, wrapped
@@ -48,6 +48,8 @@ ANOTHER: Final = {
     PlanKind.GRAPH: "`dwindle align` agrees on a new goal",
     PlanKind.TREE: "add open nodes to .runner/tree.json and commit; `dwindle run` begins",
 }
+
+HEADS: Final = "refs/heads/"
 
 
 def first_minute() -> str:
@@ -134,7 +136,7 @@ def _about(file: PlanPath, plan: Plan, state: str) -> list[str]:
     most = f"at most {amounts.count(session_bound(plan), 'more session')}"
     return [
         *lines,
-        f"  {done}, {view(plan).open_count} open; gauge {amounts.count(gauge(plan))}; {most}",
+        f"  {done}, {view(plan).open_count} open; {most}",
     ]
 
 
@@ -160,12 +162,23 @@ def _landed_on(folder: Path, branch: str | None) -> str:
 
     if branch is None:
         return ""
-    words = ("for-each-ref", "--format=%(refname:short)", f"--contains=refs/heads/{branch}")
+    record = f"refs/dwindle/landed/{branch.removeprefix('runner/')}"
     try:
-        said = ask_git(folder, *words, "refs/heads/").stdout.decode(errors="replace")
+        tip, then, became = (
+            ask_git(folder, "rev-parse", "--verify", "--quiet", name).stdout.decode().strip()
+            for name in (f"refs/heads/{branch}", f"{record}^1", f"{record}^2")
+        )
+        # Squashed, it became another commit, and its branch may have been removed since.
+        wanted = [tip or then, *([became] if became and tip in ("", then) else [])]
+        found = [
+            ask_git(folder, "for-each-ref", "--format=%(refname:short)", f"--contains={one}", HEADS)
+            for one in wanted
+            if one
+        ]
     except Refused:
         return ""
-    ours = [name for name in said.split() if not name.startswith("runner/") and name != branch]
+    names = (name for said in found for name in said.stdout.decode(errors="replace").split())
+    ours = [name for name in names if not name.startswith("runner/") and name != branch]
     return one_line(ours[0]) if ours else ""
 
 

@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from dwindle.app.settings import SETTINGS_FILE
-from dwindle.kernel.measure import winds_left
+from dwindle.kernel.measure import measure
 from dwindle.kernel.model import Answer, Plan, PlanKind, RunStatus, StopCode
+from dwindle.kernel.winds import parked
 
+REVIEW: Final = "`dwindle diff` shows what changed, `dwindle land` brings it to your branch"
 GOES_ON: Final = "`dwindle run` goes on from here"
 LIMITS: Final[Mapping[StopCode, str]] = {
     StopCode.ITERATION_LIMIT: "max_iterations",
@@ -21,7 +23,6 @@ LIMITS: Final[Mapping[StopCode, str]] = {
     StopCode.BUDGET_TOKENS: "max_tokens",
 }
 """The limit that a run came up against; it has the same name in both kinds of plan."""
-STUCK: Final = (StopCode.STALLED, StopCode.VERIFICATION_EXHAUSTED)
 PARKED: Final = (StopCode.OR_EXHAUSTED, StopCode.ATOM_EXHAUSTED)
 ALWAYS: Final[Mapping[StopCode, str]] = {
     StopCode.AGENT_UNAVAILABLE: "`dwindle doctor` says what is missing; then `dwindle run`",
@@ -39,7 +40,7 @@ def next_step(plan: Plan) -> str:
     if control.status is RunStatus.PENDING:
         return "`dwindle run` begins"
     if control.status is RunStatus.COMPLETED:
-        return _landing(plan)
+        return REVIEW
     if control.redirect_requested:
         return "`dwindle redirect` brings the change of direction to its end"
     return _after(control.stop_code, plan) if control.stop_code is not None else GOES_ON
@@ -50,10 +51,12 @@ def _after(code: StopCode, plan: Plan) -> str:
         return _word(plan)
     if code in LIMITS:
         return _raised(LIMITS[code], plan)
-    if code in STUCK:
+    if code is StopCode.STALLED:
         return _another_way(plan)
+    if code is StopCode.VERIFICATION_EXHAUSTED:
+        return _again(plan, "verification", "`dwindle log verification`")
     if code in PARKED:
-        return _unparked(code, plan)
+        return _unparked(plan)
     if code is StopCode.ITERATION_TIMEOUT:
         return _raised(
             "iteration_timeout_seconds"
@@ -62,11 +65,6 @@ def _after(code: StopCode, plan: Plan) -> str:
             plan,
         )
     return ALWAYS.get(code, GOES_ON)
-
-
-def _landing(plan: Plan) -> str:
-    onto = " --onto BRANCH" if plan.kind is PlanKind.TREE else ""
-    return f"`dwindle land{onto}` brings the result to your branch"
 
 
 def _word(plan: Plan) -> str:
@@ -82,17 +80,21 @@ def _raised(limit: str, plan: Plan) -> str:
     return f"`dwindle redirect --set {limit}=N` raises it; then `dwindle run`"
 
 
-def _unparked(code: StopCode, plan: Plan) -> str:
-    """What would be tried again. A choice has one attempt, whatever max_attempts says."""
+def _unparked(plan: Plan) -> str:
     if plan.kind is PlanKind.TREE:
         return "`dwindle status` says what is parked; edit .runner/tree.json, commit, `dwindle run`"
-    *before, last = (
-        "direction",
-        *["max_winds"] * (winds_left(plan) <= 0),
-        *["max_attempts"] * (code is StopCode.ATOM_EXHAUSTED),
-    )
-    what = f"{', '.join(before)} or {last}" if before else last
-    return f"`dwindle status` says why; `dwindle redirect` changes {what}"
+    names = [one.name for one in parked(plan)]
+    if not names:
+        return _another_way(plan)
+    one = next((name for name in names if name in plan.atoms), names[0])
+    return _again(plan, ",".join(names), f"`dwindle log {one}`")
+
+
+def _again(plan: Plan, names: str, why: str) -> str:
+    """For a cause that the user can fix; what is tried again sees what they committed."""
+    if measure(plan).redirects <= 0:
+        return f"no redirect is left: `dwindle align --replace` starts anew; why: {why}"
+    return f"fix it, commit, `dwindle redirect --retry {names} && dwindle run`; why: {why}"
 
 
 def _another_way(plan: Plan) -> str:

@@ -76,8 +76,17 @@ async def record_redirects(
         if flying := {s.number: a for a, s in ledger.plan.sessions.items()}:
             # Sessions of a dead runner; a host's agents may still be at work in their trees.
             await workspace.recover(flying, reuse=last_lease(repository.checkout) is None)
-        await redirect(ledger.plan, events, workspace.rebuild, quiet, note)
+        based = [await _on_its_base(workspace, aligned.commit, event) for event in events]
+        await redirect(ledger.plan, based, workspace.rebuild, quiet, note)
         ledger.commit()
     finally:
         workspace.close()
     return ledger.plan
+
+
+async def _on_its_base(workspace: GitWorkspace, before: str, event: Redirected) -> Redirected:
+    """The branch begins at the commit that the redirect names; the event has what got lost."""
+    if event.aligned is None or event.aligned.commit == before:
+        return event
+    lost = await workspace.rebase(event.aligned.commit)
+    return replace(event, unreplayed=(*event.unreplayed, *lost))

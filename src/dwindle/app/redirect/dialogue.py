@@ -101,9 +101,9 @@ def effect_lines(plan: Plan, events: Sequence[Redirected]) -> Iterator[str]:
 
 
 def show_effect(
-    root: Path, plan: Plan, events: tuple[Redirected, ...], say: Say
+    root: Path, plan: Plan, events: tuple[Redirected, ...], say: Say, *, at_rest: bool
 ) -> tuple[Redirected, ...]:
-    """Show the effect; returns the redirects, with new pins for a new objective."""
+    """Show the effect; returns the redirects, with new pins where they need them."""
     if not events:
         raise Refused(NOTHING, hint="the plan is like that already")
     try:
@@ -112,12 +112,7 @@ def show_effect(
         raise Refused(refusal_reason(refusal)) from None
     for line in lines:
         say(line)
-    if any(event.type is CorrectionType.OBJECTIVE_CHANGE for event in events):
-        say("  running the base case once, in a fresh checkout...")
-    ready, found = asyncio.run(realign(root, plan, events))
-    for line in found.lines() if found is not None else ():
-        say(line)
-    return ready
+    return asyncio.run(realign(root, plan, events, say, at_rest=at_rest))
 
 
 # --- with a person -------------------------------------------------------------------------------
@@ -131,7 +126,7 @@ def apply_change(
     say: Say,
 ) -> str | None:
     """Show the effect, ask if there is a terminal, and apply it; None if the user says no."""
-    ready = show_effect(root, target.plan, events, say)
+    ready = show_effect(root, target.plan, events, say, at_rest=target.at_rest)
     if terminal is not None and not is_yes(terminal, "Go on?"):
         return None
     return target.apply(ready)

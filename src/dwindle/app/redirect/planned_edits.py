@@ -21,6 +21,7 @@ from dwindle.kernel.events import (
     OverrideBinding,
     Redirected,
     RemoveAtom,
+    Retry,
     SetLimit,
 )
 from dwindle.kernel.growth import next_ids
@@ -97,6 +98,8 @@ def edit_lines(edits: Sequence[Edit]) -> Iterator[str]:
                 yield one_line(f"remove {atom}")
             case ForceChoice(group=group, choice=choice):
                 yield one_line(f"take {choice} in {group}")
+            case Retry(node=node):
+                yield one_line(f"try {node or 'the base case'} again")
             case SetLimit(name=name, value=value):
                 yield one_line(f"set {name} to {value}")
             case OverrideBinding(atom=atom, summary=summary):

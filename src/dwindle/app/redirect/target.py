@@ -47,6 +47,11 @@ class RedirectTarget(Protocol):
     @property
     def plan(self) -> Plan: ...
 
+    @property
+    def at_rest(self) -> bool:
+        """No runner has it."""
+        ...
+
     def apply(self, events: Sequence[Redirected]) -> str:
         """Make the change; returns a sentence for the user. Refused if the kernel refuses it."""
         ...
@@ -101,6 +106,8 @@ def _wait_until_at_rest(root: Path, say: Say) -> ControlClient | None:
 
 
 class Resting:
+    at_rest = True
+
     def __init__(self, root: Path, say: Say) -> None:
         self._root = root
         self.plan = plan_of(root)
@@ -123,6 +130,8 @@ class Resting:
 class Running:
     """A run that listens."""
 
+    at_rest = False
+
     def __init__(self, root: Path, line: ControlClient) -> None:
         self._line = line
         self.plan = _read(root)
@@ -134,6 +143,8 @@ class Running:
 
 class Paused:
     """A run that listens, paused."""
+
+    at_rest = False
 
     def __init__(self, root: Path, line: ControlClient) -> None:
         self._root = root

@@ -12,6 +12,7 @@ Without it, the replay tries both, and one of them has to fit.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +21,8 @@ from typing import Final
 from msgspec.structs import replace as changed
 
 from dwindle.adapters.formats.config.file import read_settings
-from dwindle.adapters.formats.tree.atoms import TREE_LIMITS
+from dwindle.adapters.formats.config.settings import LimitSettings
+from dwindle.adapters.formats.tree.atoms import TREE_LIMITS, TreeStep, plannings_used
 from dwindle.adapters.formats.tree.edit import TaskTreeFormat, ids_in
 from dwindle.adapters.formats.tree.plan import TreeDocument, TreeNode, decode, encode, to_plan
 from dwindle.adapters.formats.tree.walk import depth_first, rebuilt
@@ -30,7 +32,6 @@ from dwindle.adapters.store.journal import path_of, read_journal
 from dwindle.app.paths import JOURNALS
 from dwindle.app.settings import SETTINGS_FILE, settings_for
 from dwindle.app.tree.branch_history import RunBranch, contents, read_branch
-from dwindle.app.tree.resume_tree import charges
 from dwindle.kernel.actions import Action, Probe, Settle, Work
 from dwindle.kernel.decide import decide
 from dwindle.kernel.errors import KernelError
@@ -81,6 +82,8 @@ class _Progress:
     """Every id that was ever on the branch."""
     refused: tuple[int, ...] = (0,)
     """How many edits in a row may have been refused up to here."""
+    planned: Counter[AtomId] = field(default_factory=Counter)
+    """Planning sessions that nodes have used."""
 
 
 def replay_tree(root: Path, branch: RunBranch) -> int:
@@ -120,7 +123,7 @@ def _follow(
         before,
         limits=NO_LIMITS,
         execute_root=execute_root,
-        charged=charges(progress.done),
+        planned=progress.planned,
         ids_seen=len(progress.seen),
     )
     plans = [replace(plan, refused_edits=refused) for refused in progress.refused]
@@ -136,6 +139,8 @@ def _follow(
     if not found:
         raise ReplayMismatch(number, "has a tree in which passes or attempts do not come of it")
     progress.refused = tuple(found)
+    step = TreeStep(node=iteration.node, before=encode(before), after=encode(after))
+    progress.planned.update(plannings_used([step], execute_root=execute_root))
 
 
 def _sound(number: int, content: bytes | None, where: str) -> TreeDocument:
@@ -269,7 +274,7 @@ def _execute_roots(root: Path, commits: Sequence[BranchCommit]) -> dict[str, boo
     """Of each commit, whether the settings it began with let the root be worked on."""
     found = contents(root, SETTINGS_FILE, [one.parent for one in commits if one.parent])
     now = settings_for(root).settings
-    otherwise = now.limits.execute_root if now is not None else False
+    otherwise = now.limits.execute_root if now is not None else LimitSettings().execute_root
 
     def is_executed(one: BranchCommit) -> bool:
         content = found.get(one.parent)

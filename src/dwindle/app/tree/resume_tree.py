@@ -9,12 +9,12 @@ that waits for a repair.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dwindle.adapters.formats.config.settings import LimitSettings
-from dwindle.adapters.formats.tree.atoms import TREE_LIMITS, to_plan
+from dwindle.adapters.formats.tree.atoms import TREE_LIMITS, TreeStep, plannings_used, to_plan
 from dwindle.adapters.formats.tree.edit import ids_in
 from dwindle.adapters.formats.tree.wire import TreeDocument
 from dwindle.kernel.events import (
@@ -41,7 +41,6 @@ from dwindle.kernel.model import (
 )
 from dwindle.kernel.winds import trail_within_bounds
 from dwindle.ports.in_place import Done, History
-from dwindle.ports.iteration import Kind
 from dwindle.runner.modes.tree.log import refusal_in
 from dwindle.runner.modes.tree.prompt import Refusal
 
@@ -63,14 +62,15 @@ def resume_tree(  # noqa: PLR0913 - every source about a run
     logs: Path,
     run: str,
 ) -> ResumedTree:
-    seen = dict.fromkeys(name for content in history.trees for name in ids_in(content))
+    contents = dict.fromkeys(history.trees.values())
+    seen = dict.fromkeys(name for content in contents for name in ids_in(content))
     waiting = refusal_in(logs / f"{history.done[-1].iteration.number:04}") if history.done else None
     plan = to_plan(
         tree,
         limits=limits_of(limits),
         goal=goal,
         execute_root=limits.execute_root,
-        charged=charges(history.done),
+        planned=plannings_used(steps_of(history), execute_root=limits.execute_root),
         ids_seen=len(seen),
     )
     created = plan.spent.created
@@ -104,12 +104,12 @@ def limits_of(settings: LimitSettings) -> Limits:
     )
 
 
-def charges(done: Iterable[Done]) -> Mapping[AtomId, Counter[Kind]]:
-    """How many iterations of each kind there were on each node."""
-    found: dict[AtomId, Counter[Kind]] = {}
-    for one in done:
-        found.setdefault(AtomId(one.iteration.node), Counter())[one.iteration.kind] += 1
-    return found
+def steps_of(history: History) -> Iterator[TreeStep]:
+    """Iterations whose trees git still has."""
+    for one in history.done:
+        before, after = history.trees.get(one.parent), history.trees.get(one.commit)
+        if before is not None and after is not None:
+            yield TreeStep(node=one.iteration.node, before=before, after=after)
 
 
 def spent_in(events: Iterable[Event], created: int, most_forgiven: int) -> Spent:

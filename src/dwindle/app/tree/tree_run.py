@@ -28,6 +28,8 @@ from dwindle.app.refusal import Refused
 from dwindle.app.settings import SETTINGS_FILE, settings_for
 from dwindle.app.tree.branch_history import RunBranch, branch_here, read_branch
 from dwindle.app.tree.resume_tree import is_unfinished, resume_tree
+from dwindle.kernel.actions import Decision
+from dwindle.kernel.decide import decide
 from dwindle.kernel.errors import KernelError
 from dwindle.kernel.events import Event, IterationCommitted, RunStarted, SessionInterrupted
 from dwindle.kernel.model import Control, Plan, PlanKind, Problem, RunStatus, Status, StopCode
@@ -36,7 +38,7 @@ from dwindle.ports.in_place import Done, History
 from dwindle.ports.store import StoreFailed
 from dwindle.text import amounts
 
-NO_HISTORY: Final = History(done=(), trees=())
+NO_HISTORY: Final = History(done=(), trees={})
 NOT_ON_A_BRANCH = "HEAD is on no branch of a run; `dwindle run` begins one"
 NOT_IN_GIT = "a run needs a git repository, and this is in none"
 NOT_THE_ROOT = "only the tree in the root of a repository is run"
@@ -218,3 +220,13 @@ def _at_rest(plan: Plan, record: _RunRecord) -> Control:
     if record.history.done:
         return replace(control, status=RunStatus.STOPPED, stop_reason=NO_JOURNAL)
     return control
+
+
+def next_decision(plan: Plan) -> tuple[Decision, bool]:
+    """What happens next, and whether that assumes that the user calls `dwindle run` first."""
+    if plan.control.status in (RunStatus.PENDING, RunStatus.STOPPED):
+        try:
+            return decide(apply(plan, RunStarted())), True
+        except KernelError:
+            pass
+    return decide(plan), False

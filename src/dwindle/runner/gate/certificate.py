@@ -153,6 +153,8 @@ class Certificate:
     """Left out of the run that decided; the checks held with them too."""
     exempt: tuple[str, ...] = ()
     """Without work paths: files that the plan asks for, which therefore do not steer."""
+    written_judges: tuple[str, ...] = ()
+    """Files that decided a check, that were not there at alignment, and that agents wrote."""
 
     @property
     def holds(self) -> bool:
@@ -175,7 +177,7 @@ class Certificate:
         are read.
         """
         content = asdict(self)
-        for name in ("parked", "work_paths", "as_aligned", "new_tests", "exempt"):
+        for name in ("parked", "work_paths", "as_aligned", "new_tests", "exempt", "written_judges"):
             if not content[name]:
                 del content[name]
         text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
@@ -251,6 +253,7 @@ def certificate(  # noqa: PLR0913 - what a certificate is made of
         as_aligned=seen.overlay.outside,
         new_tests=seen.overlay.later,
         exempt=() if plan.objective.work_paths else exempt_files(plan.objective),
+        written_judges=tuple(judge.path for judge in seen.written),
     )
 
 
@@ -302,8 +305,9 @@ class Comparison:
 def compare(old: Certificate, new: Certificate) -> Comparison:
     """Does what was certified still hold, as `new` (the same checks, run again) has it?
 
-    Fewer tests, another commit or other output are said, but do not break it: every check still
-    has to pass by itself, and that is what a certificate says.
+    Fewer tests or another commit are said, but do not break it: every check still has to pass by
+    itself, and that is what a certificate says. What a check that passes prints is no difference:
+    test tools print how long they took.
     """
     differences = [*_headings(old, new), *_claims(old, new)]
     before = {record.claim: record for record in old.checks}
@@ -361,6 +365,6 @@ def _changes(old: CheckRecord, new: CheckRecord) -> list[str]:
         found.append(f"{new.item}: exit code {old.exit_code} then, {new.exit_code} now")
     if old.tests != new.tests:
         found.append(f"{new.item}: {old.tests} tests then, {new.tests} now")
-    if old.digest != new.digest:
+    if old.digest != new.digest and new.verdict is not Verdict.PASSED:
         found.append(f"{new.item}: printed something else")
     return found

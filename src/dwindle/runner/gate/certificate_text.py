@@ -9,6 +9,7 @@ from dwindle.kernel.base_case import Verdict
 from dwindle.kernel.model import Answer, TrailEntry, TrailType
 from dwindle.ports.process import Strength
 from dwindle.runner.gate.certificate import Certificate, CheckRecord, Contained
+from dwindle.runner.gate.deciding_files import question_about
 from dwindle.text import amounts
 
 COLUMNS = 80
@@ -40,6 +41,7 @@ def certificate_text(of: Certificate) -> str:
 
 def _lines(of: Certificate) -> Iterator[str]:
     yield f"CERTIFICATE: {_headline(of)}"
+    yield from _written_judges(of)
     yield "=" * COLUMNS
     yield from _field("goal", of.goal)
     yield from _field("run", of.run)
@@ -84,6 +86,24 @@ def _lines(of: Certificate) -> Iterator[str]:
         for entry in of.trail:
             what = f"{entry.type} {_about(entry)}: {entry.reason}"
             yield from _wrapped(_short(what), "  ", "    ")
+
+
+def _written_judges(of: Certificate) -> Iterator[str]:
+    """What decided and did not exist when the person agreed to be judged by it."""
+    if not of.written_judges:
+        return
+    names = ", ".join(of.written_judges)
+    asked = {question.item: question.answer for question in of.questions}
+    answers = [asked.get(question_about(path)) for path in of.written_judges]
+    if Answer.NO in answers:
+        how = "a person said no to that"
+    elif Answer.OPEN in answers:
+        how = "no person has confirmed that yet"
+    elif Answer.YES in answers:
+        how = "a person confirmed that"
+    else:
+        how = "the plan asks for that"
+    yield from _wrapped(f"DECIDED BY WHAT AGENTS WROTE: {names}; {how}", "", "  ")
 
 
 def _ground_lines(of: Certificate) -> Iterator[str]:

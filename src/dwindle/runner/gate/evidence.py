@@ -33,7 +33,7 @@ from dwindle.ports.checks import CheckResult, CheckRunner
 from dwindle.ports.work import WorkerReport
 from dwindle.ports.workspace import Change
 from dwindle.runner.gate.judgement import Judge, bounded, is_judged, short_list
-from dwindle.runner.gate.pins import protected_changes
+from dwindle.runner.gate.pins import how_to_unpin, protected_changes
 from dwindle.runner.gate.steering import NOTHING_STEERS, ToolSteering
 from dwindle.runner.gate.verification import CheckedTree, checked, verdict_by
 
@@ -43,6 +43,8 @@ IsIgnored = Callable[[str], Awaitable[bool]]
 AtAlignment = Callable[[str], Awaitable[bytes | None]]
 """What a file held in the commit of alignment; None if it was not there."""
 
+PROTECTED = "changed protected files"
+STEERING = "changed files that steer the tests"
 REASON_CHARACTERS = 1500
 SUMMARY_CHARACTERS = 300
 
@@ -99,15 +101,8 @@ async def judge_work(
 ) -> Evidence:
     if not report.success:
         return _failure(report.reason or report.summary or "the worker reports a failure")
-    if work.change.trouble:
-        return _failure(work.change.trouble)
-    if hit := protected_changes(rules.pins, rules.protected_paths, work.change.paths):
-        return _failure(f"changed protected files: {short_list(hit)}")
-    if hit := await _steering_changes(work, rules):
-        return _failure(
-            f"changed files that steer the tests: {short_list(hit)}; what tests need belongs into "
-            "the test files themselves"
-        )
+    if why := await _refusal(work, rules):
+        return _failure(why)
     artifacts, problems = _locate(work.tree, report.artifacts)
     if problems:
         return _failure("; ".join(problems))
@@ -129,6 +124,22 @@ async def judge_work(
     return _failure(
         "success was reported, but no file changed and none is new" + _summary_of(report)
     )
+
+
+async def _refusal(work: SessionWork, rules: Rules) -> str:
+    """Why a change is none that can be judged; empty if it is."""
+    paths = work.change.paths
+    if work.change.trouble:
+        return work.change.trouble
+    if hit := protected_changes(rules.pins, rules.protected_paths, paths):
+        return f"{PROTECTED}: {short_list(hit)}\n{how_to_unpin(hit)}"
+    if hit := await _steering_changes(work, rules):
+        return (
+            f"{STEERING}: {short_list(hit)}; what tests need belongs into the test files themselves"
+        )
+    if leading_out := sorted(links_out(work.tree, paths)):
+        return f"links that lead out of its tree are no work: {short_list(leading_out)}"
+    return ""
 
 
 def _summary_of(report: WorkerReport) -> str:

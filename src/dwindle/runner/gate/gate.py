@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dwindle.kernel.base_case import Verdict
+from dwindle.kernel.base_case import checks as checks_of
+from dwindle.kernel.base_case import items as items_of
 from dwindle.kernel.events import NO_USAGE, Event, Usage
 from dwindle.kernel.model import (
     ROOT,
@@ -32,6 +34,7 @@ from dwindle.ports.work import NoReport, Trouble, VerifierReport, WorkerReport
 from dwindle.ports.workspace import BranchMoved, Lease, Workspace, WorkspaceFailed
 from dwindle.runner.gate.certificate import Charge, Contained, certificate
 from dwindle.runner.gate.certificate_text import certificate_text
+from dwindle.runner.gate.deciding_files import written_judges
 from dwindle.runner.gate.evidence import (
     REASON_CHARACTERS,
     Evidence,
@@ -42,6 +45,7 @@ from dwindle.runner.gate.evidence import (
 )
 from dwindle.runner.gate.evidence import SessionWork as Left
 from dwindle.runner.gate.judgement import Judge, bounded, short_list
+from dwindle.runner.gate.pins import how_to_unpin
 from dwindle.runner.gate.steering import NOTHING_STEERS, steering_of
 from dwindle.runner.gate.test_count import least_counts
 from dwindle.runner.gate.verification import (
@@ -56,6 +60,7 @@ from dwindle.runner.gate.verification import (
 from dwindle.runner.gate.work_paths import Claimed, WorkPaths, fixed_files
 from dwindle.runner.orders.work import order_to_judge
 from dwindle.runner.session import AgentRunner, Finished
+from dwindle.toolchains.test_files import is_bytecode
 
 
 @dataclass(slots=True, kw_only=True)
@@ -119,7 +124,20 @@ class Gate:
             protected_paths=plan.objective.protected_paths,
             steering=_steering(plan.objective),
         )
-        return await judge_work(plan.atoms[atom], report, work, self.checks, rules), spent
+        compiled = await self._compiled(work.change.paths, rules)
+        paths_of_work = tuple(path for path in change.paths if path not in compiled)
+        work = replace(work, change=replace(change, paths=paths_of_work))
+        evidence = await judge_work(plan.atoms[atom], report, work, self.checks, rules)
+        if compiled and evidence.holds:
+            await self.workspace.claim(lease, dict.fromkeys(compiled))
+            evidence = replace(evidence, set_aside=compiled)
+        return evidence, spent
+
+    async def _compiled(self, paths: Sequence[str], rules: Rules) -> tuple[str, ...]:
+        """New compiled Python that the plan does not ask for: it stays off the branch."""
+        found = [p for p in paths if is_bytecode(p) and not rules.steering.is_wanted(p)]
+        ground = await self.ground() if found and self.ground is not None else ()
+        return tuple(path for path in found if path not in ground)
 
     async def _within(
         self,
@@ -164,6 +182,8 @@ class Gate:
         reason = evidence.reason
         if aside and not evidence.holds:
             said = f"set aside, outside of the work paths: {short_list(aside)}"
+            if pinned := paths.pinned(claimed.set_aside):
+                said += f"\npinned: {short_list(pinned)}. {how_to_unpin(pinned)}"
             reason = bounded(f"{reason}\n{said}", REASON_CHARACTERS)
         return replace(evidence, artifacts=artifacts, set_aside=aside, reason=reason)
 
@@ -200,15 +220,20 @@ class Gate:
 
     async def holds_early(self, plan: Plan) -> bool:
         try:
-            return (await self._round(plan, Jury())).passed
+            found = await self._round(plan, Jury())
         except BranchMoved:
             return False  # the commit that was checked is not the one that would be called done
+        return found.passed and not found.questions
 
     async def _round(self, plan: Plan, jury: Jury, spent: VerifierUsage | None = None) -> Round:
         commit = await self.workspace.tip()
         paths = await self._work_paths(plan)
         jury = replace(jury, least=least_counts(plan), fixed=fixed_files(plan, paths))
-        overlay = paths.overlay(await self.workspace.changed(commit)) if paths else ALL_OF_IT
+        changed = await self.workspace.changed(commit)
+        overlay = paths.overlay(changed) if paths else ALL_OF_IT
+        if self.ground is not None:
+            written = written_judges(plan.objective, await self.ground(), changed)
+            jury = replace(jury, written=written)
         found = await verify(
             plan.objective.base_case, commit, self.workspace, self.checks, jury, overlay=overlay
         )
@@ -255,7 +280,7 @@ def judge_by(  # noqa: PLR0913 - what a verifier session is about
     """A verifier session for each check that needs one; what it used goes to `spent`."""
 
     async def judge(check: Check, tree: Path) -> VerifierReport | NoReport:
-        order = order_to_judge(plan, session, check, item=check.value or "quality", atom=atom)
+        order = order_to_judge(plan, session, check, item=_item_of(plan, check, atom), atom=atom)
         order = replace(order, agent=agents.label(Role.VERIFIER, order.failed))
         finished = await agents.run(order, tree, folder())
         spent.add(finished)
@@ -265,6 +290,14 @@ def judge_by(  # noqa: PLR0913 - what a verifier session is about
         return NoReport(trouble=Trouble.MALFORMED, reason="not the report of a verifier")
 
     return judge
+
+
+def _item_of(plan: Plan, check: Check, atom: AtomId) -> str:
+    """What the check is about, in the words of the plan."""
+    if atom != ROOT:
+        return plan.atoms[atom].description
+    named = (item for _, item, one in checks_of(items_of(plan.objective.base_case)) if one == check)
+    return next(named, check.value or check.criteria or "")
 
 
 _steering = functools.lru_cache(8)(steering_of)

@@ -14,10 +14,12 @@ paths that names the file itself.
 from __future__ import annotations
 
 import posixpath
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from dwindle.kernel.base_case import COMMANDS, checks, items
 from dwindle.kernel.model import BaseCase, Objective
+from dwindle.runner.gate.judgement import NAMES_SHOWN
 from dwindle.runner.gate.path_patterns import split
 from dwindle.toolchains.recipes import folders_in
 from dwindle.toolchains.shell import words
@@ -52,6 +54,12 @@ def protected_changes(
         for path in changed_paths
         if path in pinned or (protected.covers(path) and not excepted.covers(path))
     )
+
+
+def how_to_unpin(paths: Sequence[str]) -> str:
+    """For the person who reads why an attempt failed."""
+    options = " ".join(f"--unpin {shlex.quote(path)}" for path in paths[:NAMES_SHOWN])
+    return f"(If the work has to change it, a person allows that: `dwindle redirect {options}`.)"
 
 
 # --- files that commands name --------------------------------------------------------------------

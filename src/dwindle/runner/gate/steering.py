@@ -35,6 +35,8 @@ class ToolSteering:
     """Commands whose recipes have not been followed yet."""
     reach: Reach = field(default_factory=Reach)
     """What the commands lead to, once their recipes have been followed."""
+    listed: tuple[str, ...] = ()
+    """What agents on a tree may change all the same, as the user wrote it."""
     by_work_paths: bool = False
     """Whether work paths say what steers; see `work_paths.py`."""
 
@@ -52,7 +54,7 @@ class ToolSteering:
 
         `products` are files that make may have built: where git ignores them, they do no harm.
         """
-        if self._may_begin(path) or self._is_wanted(path):
+        if self._may_begin(path) or self.is_wanted(path):
             return False
         if self.reach.steers(path, products=products):
             return True
@@ -62,7 +64,7 @@ class ToolSteering:
         """Only a part of the file steers."""
         if not mixed_files.is_mixed(posixpath.basename(path), self._held):
             return False
-        return not self._is_wanted(path) and not self.steers(path)
+        return not self.is_wanted(path) and not self.steers(path)
 
     def merge(self, path: str, old: bytes | None, new: bytes) -> bytes | None:
         """The new file with the old part that steers; None if there may be no file."""
@@ -90,7 +92,8 @@ class ToolSteering:
         is_ini = posixpath.basename(path) in ("pytest.ini", ".pytest.ini")
         return is_ini and self.reach.may_configure_pytest
 
-    def _is_wanted(self, path: str) -> bool:
+    def is_wanted(self, path: str) -> bool:
+        """The plan or the settings ask for it."""
         return path in self.delivered or self.excepted.covers(path)
 
 
@@ -103,7 +106,7 @@ def steering_of(objective: Objective) -> ToolSteering:
     return ToolSteering(
         tools=tools_in(lines),
         excepted=excepted,
-        delivered=frozenset(_deliverables(objective)),
+        delivered=delivered_paths(objective),
         lines=lines,
     )
 
@@ -124,13 +127,23 @@ def steering_for(objective: Objective) -> ToolSteering | None:
 def steering_of_guard(command: Sequence[str], deliverables: Sequence[str]) -> ToolSteering:
     """Of a tree, whose plan does not say which files its agents may change."""
     line = line_of(command)
-    return ToolSteering(tools=tools_in((line,)), excepted=Places(deliverables), lines=(line,))
+    return ToolSteering(
+        tools=tools_in((line,)),
+        excepted=Places(deliverables),
+        lines=(line,),
+        listed=tuple(deliverables),
+    )
 
 
 def _lines(base_case: BaseCase) -> Iterator[str]:
     for _, _, check in checks(items(base_case)):
         if check.type in COMMANDS and check.value:
             yield check.value
+
+
+def delivered_paths(objective: Objective) -> frozenset[str]:
+    """The paths of `file` checks, and every word of the deliverables as a path."""
+    return frozenset(_deliverables(objective))
 
 
 def _deliverables(objective: Objective) -> Iterator[str]:

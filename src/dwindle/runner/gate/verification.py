@@ -10,7 +10,15 @@ If all alternatives of an item fail, only one has to be fixed; so they make one 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -23,6 +31,7 @@ from dwindle.kernel.events import NO_USAGE, Gap, Usage, VerificationEnded
 from dwindle.kernel.model import Answer, BaseCase, Check, ChecklistItem, CheckType, Question
 from dwindle.ports.checks import CheckResult, CheckRunner
 from dwindle.ports.workspace import BuildFailed, Lease, WorkspaceFailed
+from dwindle.runner.gate.deciding_files import WrittenJudge
 from dwindle.runner.gate.judgement import (
     EVIDENCE_CHARACTERS,
     Judge,
@@ -68,6 +77,8 @@ class Jury:
     """How many tests each command has to run."""
     fixed: tuple[str, ...] = ()
     """What decides and must not be changed while a check runs: pins, tests, configuration."""
+    written: tuple[WrittenJudge, ...] = ()
+    """What decides and was written in the run; a person confirms what no deliverable names."""
 
 
 NO_JURY = Jury()
@@ -96,6 +107,8 @@ class Round:
     questions: tuple[str, ...] = ()
     overlay: Overlay = ALL_OF_IT
     """What of the commit was not laid over the judge's ground."""
+    written: tuple[WrittenJudge, ...] = ()
+    """What decided and was written in the run."""
 
     @property
     def passed(self) -> bool:
@@ -120,7 +133,17 @@ class Round:
             passed=self.passed,
             gaps=self.gaps,
             questions=self.questions,
+            unjudged=self.unjudged,
         )
+
+    @property
+    def unjudged(self) -> tuple[str, ...]:
+        """Items that could not run, or that no judge decided; a question is for a person."""
+        if self.passed:
+            return ()
+        open_verdicts = (Verdict.COULD_NOT_RUN, Verdict.NOT_JUDGED)
+        found = (f.item for f in self.findings if f.result.verdict in open_verdicts)
+        return tuple(dict.fromkeys(item for item in found if item not in self.questions))
 
 
 async def verify(  # noqa: PLR0913 - what a round is made of
@@ -147,7 +170,9 @@ async def verify(  # noqa: PLR0913 - what a round is made of
             found = await findings(base_case, tree, runner, jury, before=seen)
     except NoCheckout as problem:
         found = nothing_ran(base_case, problem)
-    return replace(round_of(base_case, commit, found), overlay=overlay)
+    seen_all = round_of(base_case, commit, found)
+    questions = (*seen_all.questions, *_questions_about(jury)) if seen_all.passed else ()
+    return replace(seen_all, overlay=overlay, written=jury.written, questions=questions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,6 +408,14 @@ def _questions(entry: ChecklistItem, at: Place, seen: Seen) -> tuple[str, ...]:
         if verdict_at(sub, place, seen) is Verdict.PASSED
     ]
     return min(ways, key=len, default=())
+
+
+def _questions_about(jury: Jury) -> Iterator[str]:
+    """About the files that decide and that an agent wrote, unless a person has said yes."""
+    confirmed = {word.item for word in jury.answers if word.answer is Answer.YES}
+    for judge in jury.written:
+        if not judge.is_delivered and judge.question not in confirmed:
+            yield judge.question
 
 
 def _unique(names: Iterable[str]) -> tuple[str, ...]:

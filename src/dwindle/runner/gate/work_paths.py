@@ -149,6 +149,10 @@ class WorkPaths:
         may_begin = not may_hide_settings(path, self._ground)
         return lay_over(posixpath.basename(path), ground, new, may_begin=may_begin)
 
+    def pinned(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """Those that stay as they are because they decide, or because the plan protects them."""
+        return tuple(path for path in paths if self._is_pinned(path))
+
     def _is_pinned(self, path: str) -> bool:
         return path in self._pins or self._is_protected(path)
 
@@ -179,7 +183,7 @@ class OutsideWorkPaths:
     def steers(self, path: str, exists: Exists = lambda _: True, *, products: bool = True) -> bool:
         """No change of it reaches the branch; what is in `.runner/` has rules of its own."""
         del exists
-        if is_of_the_runner(path) or self._is_work(path):
+        if is_of_the_runner(path) or self.is_wanted(path):
             return False
         is_recipe = path in self.files or self.reach.steers(path, products=products)
         return (is_recipe and not self.paths.is_merged(path)) or not self.paths.covers(path)
@@ -187,7 +191,7 @@ class OutsideWorkPaths:
     def is_mixed(self, path: str) -> bool:
         """Only a part of a change of it reaches the branch."""
         covered = self.paths.is_merged(path) and self.paths.covers(path)
-        return covered and not self._is_work(path)
+        return covered and not self.is_wanted(path)
 
     def merge(self, path: str, old: bytes | None, new: bytes) -> bytes | None:
         """The new manifest with the old part that steers; None if there may be no file."""
@@ -198,7 +202,8 @@ class OutsideWorkPaths:
         reach = await reach_of(self.lines, content, files)
         return replace(self, files=self.files | reach.files, reach=reach, lines=())
 
-    def _is_work(self, path: str) -> bool:
+    def is_wanted(self, path: str) -> bool:
+        """The settings name it by its path, or as a deliverable."""
         return self.paths.is_named(path) or self.allowed.covers(path)
 
 

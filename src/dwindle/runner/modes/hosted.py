@@ -13,7 +13,7 @@ counts for nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, TypeVar, cast
@@ -46,7 +46,7 @@ from dwindle.kernel.model import (
 )
 from dwindle.ports.agent import PROMPT, REPORT
 from dwindle.ports.process import Secret
-from dwindle.ports.work import NoReport, Result, Trouble, WorkerReport, WorkOrder
+from dwindle.ports.work import Briefing, NoReport, Result, Trouble, WorkerReport, WorkOrder
 from dwindle.ports.workspace import Conflict, Lease, Trailers, Workspace, WorkspaceFailed
 from dwindle.runner.gate.gate import Gate
 from dwindle.runner.gate.judgement import bounded
@@ -62,7 +62,7 @@ from dwindle.runner.modes.graph import (
 )
 from dwindle.runner.modes.mode import Mode
 from dwindle.runner.orders.work import order_for
-from dwindle.runner.session import order_content, prompt_of, write_record
+from dwindle.runner.session import not_briefed, order_content, prompt_of, write_record
 from dwindle.text.escape import escape_bytes
 from dwindle.text.redact import redact_and_escape, redact_bytes
 
@@ -139,6 +139,7 @@ class Host:
     gate: Gate
     decode: Decode
     findings: Mapping[AtomId, str]
+    briefing: Callable[[], Awaitable[Briefing]] = not_briefed
     secrets: tuple[Secret, ...] = field(default=(), repr=False)
     """Redacted from all that the host's sessions say."""
 
@@ -182,6 +183,7 @@ class Host:
         session = self.plan.sessions[atom]
         findings = self.findings.get(atom, "")
         order = order_for(self.plan, action, session, findings=findings)
+        order = replace(order, briefing=await self.briefing())
         try:
             lease = await self.mode.trees.lease(order.attempt)
         except WorkspaceFailed:

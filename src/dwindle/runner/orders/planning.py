@@ -26,7 +26,7 @@ from dwindle.kernel.model import (
     TrailType,
 )
 from dwindle.ports.work import Failure, Frontier, PlanningOrder, Said
-from dwindle.runner.orders.work import check_json, cut, cut_middle
+from dwindle.runner.orders.work import briefing_json, check_json, cut, cut_middle
 
 WORDS: Final = 10_000
 """Characters of the user's first words."""
@@ -147,6 +147,7 @@ def planning_order_json(order: PlanningOrder) -> bytes:
         "may_ask": order.may_ask,
         "session_of_atom": order.session,
         "timeout_seconds": order.timeout_seconds,
+        **briefing_json(order.briefing),
     }
     text = json.dumps({**public, **ours}, ensure_ascii=False, indent=1)
     return f"{text}\n".encode("utf-8", "replace")

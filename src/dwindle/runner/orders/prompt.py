@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from dwindle.kernel.model import Binding, Check, CheckType
-from dwindle.ports.work import Occasion, PlanningOrder, Purpose, Speaker, WorkOrder
+from dwindle.ports.agent import ReportChannel
+from dwindle.ports.work import Briefing, Occasion, PlanningOrder, Purpose, Speaker, WorkOrder
 from dwindle.runner.orders.planning import frontier_json
 from dwindle.runner.orders.template import quoted, template
 from dwindle.runner.orders.work import check_json
@@ -33,16 +34,46 @@ SAYS: Final[Mapping[CheckType, str]] = {
     CheckType.ASSERTION: "a reader must find this to be true",
     CheckType.QUALITY: "a reader scores this from 1 to 5",
 }
+HAND_IN: Final[Mapping[ReportChannel, str]] = {
+    ReportChannel.FILE: (
+        "When you are done, write one JSON object to the file whose path is in the environment\n"
+        "variable DWINDLE_REPORT. If you cannot write files, print it as the last thing on\n"
+        "standard output. Without a valid report the session counts as failed. The keys are these:"
+    ),
+    ReportChannel.STRUCTURED: (
+        "When you are done, hand in one JSON object as your structured output, and write it to no\n"
+        "file. Without it the session counts as failed. The keys are these:"
+    ),
+    ReportChannel.MESSAGE: (
+        "When you are done, your last message is one JSON object and nothing else; write it to no\n"
+        "file. Without it the session counts as failed. The keys are these:"
+    ),
+}
+COMMITS: Final = (
+    "Do not commit: git's own files are read-only for you, and what you leave in the directory is\n"
+    "  taken as it is."
+)
+MAY_COMMIT: Final = (
+    "You need not commit. If you do, add plain commits only: no rewriting of history, no other\n"
+    "  branches, no tags."
+)
 NOTHING: Final = "    (nothing)"
+MINUTE: Final = 60
 
 
-def prompt_for(order: WorkOrder) -> str:
-    return template(FILES[order.purpose]).fill(_gaps(order))
+def prompt_for(
+    order: WorkOrder, channel: ReportChannel = ReportChannel.FILE, *, may_commit: bool = True
+) -> str:
+    gaps = {**_gaps(order), "hand_in": HAND_IN[channel], "time": _time(order.timeout_seconds)}
+    if order.purpose is Purpose.WORK:
+        gaps["commits"] = MAY_COMMIT if may_commit else COMMITS
+    return template(FILES[order.purpose]).fill(gaps)
 
 
 def _gaps(order: WorkOrder) -> dict[str, str | bool]:
     gaps: dict[str, str | bool] = {
-        "goal": quoted(order.goal) or NOTHING,
+        "why": _why(order),
+        "rules": _rules(order.briefing),
         "path": _named_blocks((s.atom, quoted(s.description)) for s in order.path),
         "description": quoted(order.description) or NOTHING,
         "checks": "\n".join(map(_check, order.checks)),
@@ -52,6 +83,7 @@ def _gaps(order: WorkOrder) -> dict[str, str | bool]:
         return {**gaps, "scores": scored}
     gaps |= {
         "atom": order.atom,
+        "base_case": "\n".join(quoted(line) for line in order.base_case),
         "touches": quoted("\n".join(order.touches)),
         "bindings": _named_blocks((name, _binding(one)) for name, one in order.bindings),
         "findings": quoted(order.findings),
@@ -60,10 +92,37 @@ def _gaps(order: WorkOrder) -> dict[str, str | bool]:
         ),
         "another": order.stalled or (order.winds > 0 and order.failed > 0),
     }
+    if order.purpose is not Purpose.LOOK:
+        gaps["attempts"] = f"refs/dwindle/attempts/{order.run}/{order.atom}"
     if order.purpose is Purpose.WORK:
         gaps["protected"] = quoted("\n".join(order.protected))
         gaps["work_paths"] = quoted("\n".join(order.work_paths))
     return gaps
+
+
+def _why(order: WorkOrder) -> str:
+    """Never empty: there is a goal, or it says that there is none."""
+    parts = (
+        ("The goal", order.goal.strip() or NOTHING.strip()),
+        ("Why it is wanted", order.intent),
+        ("What there will be", order.deliverables),
+        ("When it is done", order.definition_of_done),
+        ("What the user asked for, in their words", order.briefing.request),
+    )
+    return _named_blocks((name, quoted(text)) for name, text in parts if text.strip())
+
+
+def _rules(briefing: Briefing) -> str:
+    blocks = [(name, quoted(text)) for name, text in briefing.rules]
+    if briefing.more_rules:
+        names = "\n".join(briefing.more_rules)
+        blocks.append(("For files in these folders, read first", quoted(names)))
+    return _named_blocks(blocks)
+
+
+def _time(seconds: float) -> str:
+    minutes = round(seconds / MINUTE)
+    return f"{minutes} minutes" if minutes > 1 else f"{round(seconds)} seconds"
 
 
 def _named_blocks(blocks: Iterable[tuple[str, str]]) -> str:
@@ -96,8 +155,10 @@ PLANNER_FILES: Final[Mapping[Occasion, str]] = {
 SPEAKERS: Final[Mapping[Speaker, str]] = {Speaker.PERSON: "The person", Speaker.PLANNER: "You"}
 
 
-def planning_prompt(order: PlanningOrder) -> str:
+def planning_prompt(order: PlanningOrder, channel: ReportChannel = ReportChannel.FILE) -> str:
     gaps: dict[str, str | bool] = {
+        "hand_in": HAND_IN[channel],
+        "rules": _rules(order.briefing),
         "words": quoted(order.words) or NOTHING,
         "why": quoted(order.why),
         "transcript": "\n\n".join(

@@ -15,6 +15,8 @@ from typing import Any, Final
 import msgspec
 
 from dwindle.kernel.actions import Probe, Work
+from dwindle.kernel.base_case import checks as checks_of
+from dwindle.kernel.base_case import items as items_of
 from dwindle.kernel.graph import failures as failure_counts
 from dwindle.kernel.graph import selected, view
 from dwindle.kernel.model import (
@@ -30,7 +32,7 @@ from dwindle.kernel.model import (
     TrailType,
 )
 from dwindle.kernel.shape import chain
-from dwindle.ports.work import Failure, Purpose, Step, WorkOrder
+from dwindle.ports.work import Briefing, Failure, Purpose, Step, WorkOrder
 
 SUMMARY: Final = 1000
 """Characters of a binding's summary, and of the description of an atom above."""
@@ -43,6 +45,14 @@ FAILURES: Final = 3
 REASON: Final = 2000
 FINDINGS: Final = 4000
 PROTECTED: Final = 50
+WHY: Final = 2000
+"""Characters of each of intent, deliverables and definition of done."""
+ITEMS: Final = 10
+"""Items of the base case."""
+ITEM: Final = 300
+REQUEST: Final = 4000
+RULES: Final = 12_000
+"""Characters of all files with rules for agents together."""
 MARK: Final = " [...]"
 MIDDLE: Final = "\n[...]\n"
 
@@ -88,6 +98,8 @@ def order_for(  # noqa: PLR0913 - the plan, what was decided, and what no plan k
         failed=failed,
         winds=plan.spent.winds,
         agent=agent,
+        base_case=_base_case(plan, atom.id),
+        **_why(plan),
     )
 
 
@@ -113,13 +125,40 @@ def order_to_judge(
         timeout_seconds=float(plan.limits.session_timeout_seconds),
         session_of_atom=plan.spent.verifications if atom == ROOT else plan.atoms[atom].attempts,
         failed=plan.spent.verifications - 1 if atom == ROOT else failure_counts(plan).get(atom, 0),
+        **_why(plan),
     )
+
+
+def bounded_briefing(briefing: Briefing) -> Briefing:
+    """The same, no longer than every order can carry."""
+    share = RULES // max(1, len(briefing.rules))
+    return Briefing(
+        request=cut(briefing.request.strip(), REQUEST),
+        rules=tuple((name, cut(text.strip(), share)) for name, text in briefing.rules),
+        more_rules=briefing.more_rules[:ARTIFACTS],
+    )
+
+
+def briefing_json(briefing: Briefing) -> dict[str, Any]:
+    """What is there of it, for an order."""
+    return {
+        **({"request": briefing.request} if briefing.request else {}),
+        **({"rules": dict(briefing.rules)} if briefing.rules else {}),
+        **({"more_rules": briefing.more_rules} if briefing.more_rules else {}),
+    }
+
+
+_IF_SET: Final = (
+    *("work_paths", "failed", "winds", "agent"),
+    *("intent", "deliverables", "definition_of_done", "base_case"),
+)
 
 
 def order_json(order: WorkOrder) -> bytes:
     """The order as agents read it: the public fields first, always in the same order."""
     public: dict[str, Any] = {
-        "role": order.role,
+        # A tree is planned by editing it, with the rights of a worker; it is a probe all the same.
+        "role": Role.PROBE if order.purpose is Purpose.PLAN else order.role,
         "run": order.run,
         "atom": order.atom,
         "description": order.description,
@@ -142,7 +181,8 @@ def order_json(order: WorkOrder) -> bytes:
         "touches": order.touches,
         "protected": order.protected,
         **({} if order.tools is None else {"tools": order.tools}),
-        **{n: v for n in ("work_paths", "failed", "winds", "agent") if (v := getattr(order, n))},
+        **{name: value for name in _IF_SET if (value := getattr(order, name))},
+        **briefing_json(order.briefing),
     }
     # json would take ten times as long, and indent in Python.
     try:
@@ -199,6 +239,38 @@ def _protected(plan: Plan) -> tuple[str, ...]:
     pins = plan.control.aligned.pins if plan.control.aligned else ()
     named = (p for p in plan.objective.protected_paths if not p.startswith("!"))
     return tuple(dict.fromkeys((*named, *pins)))[:PROTECTED]
+
+
+def _why(plan: Plan) -> dict[str, Any]:
+    """Why the work is wanted, as far as the plan says so."""
+    objective = plan.objective
+    return {
+        "intent": cut(objective.background_intent, WHY),
+        "deliverables": cut(objective.deliverables, WHY),
+        "definition_of_done": cut(objective.definition_of_done, WHY),
+    }
+
+
+def _base_case(plan: Plan, name: AtomId) -> tuple[str, ...]:
+    """The items that name a file which the atom names too; if none does, the first ones."""
+    atom = plan.atoms[name]
+    said = " ".join((atom.description, *atom.touches, (atom.check and atom.check.value) or ""))
+    about = {word.strip(_AROUND) for word in said.split()}
+    found = [
+        (item if check.value in (None, item) else f"{item}: {check.value}", check.value or "")
+        for _, item, check in checks_of(items_of(plan.objective.base_case))
+    ]
+    shared = [line for line, value in found if _names_one_of(value, about)]
+    return tuple(cut(line, ITEM) for line in (shared or [line for line, _ in found])[:ITEMS])
+
+
+_AROUND: Final = "`'\"()[]{}<>,;:!?"
+
+
+def _names_one_of(command: str, words: set[str]) -> bool:
+    """Whether a word of the command that looks like a path is among these words."""
+    paths = (word.strip(_AROUND) for word in command.split())
+    return any(path in words for path in paths if "/" in path or "." in path.strip("."))
 
 
 def _failures(plan: Plan, atom: AtomId) -> tuple[Failure, ...]:

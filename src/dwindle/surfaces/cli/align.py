@@ -9,8 +9,16 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from dwindle.app.agents.choice import agent_overrides
-from dwindle.app.align.align import LEFT, AlignRequest, DraftRefused, UserLeft, align_plan
-from dwindle.app.align.dialogue import Console, Terminal
+from dwindle.app.align.align import (
+    GO_ON,
+    LEFT,
+    AlignedPlan,
+    AlignRequest,
+    DraftRefused,
+    UserLeft,
+    align_plan,
+)
+from dwindle.app.align.dialogue import Console, Terminal, hangups_interrupt
 from dwindle.app.align.summary import alignment_facts, text_of
 from dwindle.app.console import as_json, complain, say
 from dwindle.app.errors import Locked, StoreFailed, WorkspaceFailed
@@ -69,16 +77,28 @@ def align(  # noqa: PLR0913 - one for each option
 
 def answer(request: AlignRequest, terminal: Terminal | None) -> int:
     """Carry it out and report every error; returns the exit code."""
+    agreed = agreement(request, terminal)
+    if isinstance(agreed, int):
+        return agreed
+    if request.json:
+        return say(as_json(alignment_facts(agreed.ready, agreed.kept)))
+    return say(agreement_text(agreed))
+
+
+def agreement_text(agreed: AlignedPlan, *, starts: bool = False) -> str:
+    """`starts`: the run begins right away."""
+    warnings = problem_lines(agreed.source, agreed.ready.warnings)
+    return "\n".join([*warnings, text_of(agreed.ready, agreed.kept, starts=starts)])
+
+
+def agreement(request: AlignRequest, terminal: Terminal | None) -> AlignedPlan | int:
+    """What was agreed on; or an exit code, after the reason was printed."""
     try:
-        agreed = align_plan(request, terminal)
-        if request.json:
-            return say(as_json(alignment_facts(agreed.ready, agreed.kept)))
-        warnings = problem_lines(agreed.source, agreed.ready.warnings)
-        return say(
-            "\n".join([*warnings, text_of(agreed.ready, agreed.kept, starts=bool(request.draft))])
-        )
-    except (UserLeft, EOFError, KeyboardInterrupt):
-        complain("\ndwindle: nothing was written")
+        with hangups_interrupt():
+            return align_plan(request, terminal)
+    except UserLeft as left:
+        kept = f"; the draft is kept: {left.kept}\n  {GO_ON}" if left.kept else ""
+        complain(f"\ndwindle: no plan was written{kept}")
         return LEFT
     except DraftRefused as gate:
         lines = problem_lines(gate.source, gate.problems)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Group, Parameter
 from rich.console import Console
 
 from dwindle.app.refusal import Refused
@@ -20,13 +20,25 @@ A repository keeps its plan in .claude/aot-loop-state.md (a graph) or in
 .runner/tree.json (a tree). Commands look for it here and in the folders above,
 up to the root of the repository."""
 
-AFTERWARDS = """Exit codes: 0, or 2 with the reason on stderr; a run ends with the code of its
-reason. `dwindle` alone says where you stand; `dwindle COMMAND --help` says more
-about a command; `dwindle --version` prints the version. `dwindle state` and
-`dwindle hook` serve the Claude Code plugin (docs/plugin.md)."""
+AFTERWARDS = """`dwindle` alone says where you stand; `dwindle COMMAND --help` says more about
+a command, and `dwindle help` lists the pages of the documentation. Exit codes:
+0, or 2 with the reason on stderr; a run ends with the code of its reason.
+`dwindle state` and `dwindle hook` serve the plugin (`dwindle help plugin`)."""
 
-ELSEWHERE = {"serve": "dwindle.surfaces.web.command:serve"}
-"""Commands that are another surface; the others are modules beside this one."""
+GROUPS = {
+    "Start": ("demo", "go", "align", "init", "doctor", "help"),
+    "Run": ("run", "step", "stop", "redirect", "confirm"),
+    "Look": ("status", "watch", "serve", "log", "explain", "graph", "report"),
+    "Finish": ("diff", "verify", "land", "clean"),
+    "Internals": ("validate", "replay", "torture", "schema", "completion", "version"),
+}
+"""In which part of `dwindle --help` each command is, in this order."""
+
+ELSEWHERE = {
+    "serve": "dwindle.surfaces.web.command:serve",
+    "help": "dwindle.surfaces.cli.help:help_on",
+}
+"""Commands in another surface or by another name; the others are modules beside this one."""
 
 COMMANDS = (
     (
@@ -44,7 +56,8 @@ COMMANDS = (
         (
             "Asks on a terminal; --from FILE --yes asks nothing. The base case is run once\n"
             "and should be red. Ends with 0, with 3 if something has not been agreed on,\n"
-            "with 2 for other defects, and with 10 if you leave. Only 0 writes a plan."
+            "with 2 for other defects, and with 10 if you leave. Only 0 writes a plan. What\n"
+            "you typed is in .runner/draft.yaml until then; `dwindle align` goes on from it."
         ),
         ("dwindle align", "dwindle align --from draft.yaml --yes"),
     ),
@@ -52,13 +65,16 @@ COMMANDS = (
         "go",
         "Agree on a goal, run it, and say what to review and land.",
         (
-            "The goal is one piece of work, which agents may split; `dwindle align` plans in\n"
-            "more detail. Shows what was agreed on and asks before it starts; --yes does not.\n"
-            "Everything can be changed later: `dwindle redirect`. Ends as `dwindle run`."
+            "An agent that can plan proposes the pieces of work; without one the goal is one\n"
+            "piece, which agents may split. The checks decide, whatever is proposed. Shows the\n"
+            "plan, what it may take at most, and asks before it starts; --yes does not ask.\n"
+            "`dwindle status` shows what was decided, `dwindle redirect` changes it. Ends as\n"
+            "`dwindle run`, or as `dwindle align` if nothing was started."
         ),
         (
             'dwindle go "Totals are right" --check "pytest -q tests/test_total.py"',
             'dwindle go "Totals are right" --check "pytest -q" --check "ruff check" --yes',
+            'dwindle go "Totals are right" --check "make test" --agent codex --no-planner',
         ),
     ),
     (
@@ -69,7 +85,7 @@ COMMANDS = (
             "touched. Agents of a tree plan work in your checkout, which has to be clean and\n"
             "is switched to the branch of the run. The result is on the branch runner/<run>.\n"
             "Ends with 0 when the checks hold, else with the code of the reason\n"
-            "(docs/kernel.md). After a stop, the same command continues the run."
+            "(`dwindle help exit-codes`). After a stop, the same command continues the run."
         ),
         (
             "dwindle run",
@@ -104,6 +120,7 @@ COMMANDS = (
             "dwindle redirect Leave the importer alone, and document the reader instead",
             'dwindle redirect --add-atom "Write the manual" --depends-on A3',
             "dwindle redirect --select token_method=A5 --set max_iterations=40 --yes",
+            "dwindle redirect --retry A3,A4",
             "dwindle redirect --adopt",
         ),
     ),
@@ -147,21 +164,61 @@ COMMANDS = (
         ),
     ),
     (
+        "diff",
+        "Show what a run changed: lines, by atom, tests, what the gate held fast.",
+        (
+            "From the commit where the run began to the end of its branch; of an ATOM, its\n"
+            "commits and those of what it was split into. A run that goes on can be looked at\n"
+            "too. On a terminal with colours and through $PAGER. What a terminal would obey\n"
+            "is spelt out, so apply the branch, not this text."
+        ),
+        (
+            "dwindle diff",
+            "dwindle diff --stat",
+            "dwindle diff A3",
+            "dwindle diff --run 01J00000000000000000000000 --json",
+        ),
+    ),
+    (
         "land",
         "Bring the result of a run to your branch.",
         (
-            "Fast-forwards where that is possible, else merges. Nothing is changed where\n"
-            "that would touch uncommitted work, or where both sides changed the same lines.\n"
-            "The run of a tree plan is on the checked-out branch: name yours with --onto."
+            "On the branch that the run began on: fast-forwards where that is possible, else\n"
+            "merges; --squash makes one commit of it. Nothing is changed where that would\n"
+            "touch uncommitted work, or where both sides changed the same lines. Nothing is\n"
+            "pushed. Afterwards `dwindle clean` removes what the run no longer needs."
         ),
-        ("dwindle land", "dwindle land --onto main"),
+        (
+            "dwindle land",
+            "dwindle land --squash --dry-run",
+            "dwindle land --merge --onto release",
+        ),
+    ),
+    (
+        "clean",
+        "Remove what landed or old runs have left, and say what that frees.",
+        (
+            "Work trees, branches and attempts of runs that were landed, and their logs that\n"
+            "are older than --days. Journals, certificates and the record of the landing\n"
+            "stay. What was not landed stays too, unless you say --unlanded. Nothing is\n"
+            "removed while a run goes on."
+        ),
+        (
+            "dwindle clean --dry-run",
+            "dwindle clean --days 7",
+            "dwindle clean 01J00000000000000000000000 --unlanded",
+        ),
     ),
     (
         "log",
-        "Print everything that happened in a run.",
-        "",
+        "Print everything that happened in a run, or to one atom.",
+        (
+            "Of an atom: each attempt, what its checks said, with the end of their output,\n"
+            "and where its log, its prompt and its changes are."
+        ),
         (
             "dwindle log",
+            "dwindle log A3",
             "dwindle log --follow",
             "dwindle log --spending",
             "dwindle log 01J00000000000000000000000 --json",
@@ -216,7 +273,10 @@ COMMANDS = (
     (
         "explain",
         "Say why each atom runs or waits.",
-        "A plan that is not running is explained as if it were run now.",
+        (
+            "A plan that is not running is explained as if it were run now. Of one atom all\n"
+            "attempts are shown, as by `dwindle log ATOM`."
+        ),
         ("dwindle explain", "dwindle explain A6"),
     ),
     (
@@ -270,15 +330,34 @@ COMMANDS = (
         "torture",
         "Put agents to work that lie, cheat and break out; say what held.",
         (
-            "Each runs in a temporary repository of its own, a few seconds long; yours is not\n"
-            "touched. Those that cheat at tests need pytest. Ends with 0 if every one was\n"
-            "tried and everything held, else with 1."
+            "Each runs in temporary repositories of its own, a few seconds long; yours is not\n"
+            "touched. All of them take ten minutes or more: name some. Those that cheat at a\n"
+            "tool (pytest, node, make, just, cargo) need it. Ends with 0 if every one whose\n"
+            "tool is installed was tried and everything held, but for what is possible\n"
+            "(`dwindle help security`), else with 1. With --honest the agents do right, in\n"
+            "several kinds of projects and plans: 0 if all of their work got through."
         ),
         (
             "dwindle torture",
             "dwindle torture --list",
             "dwindle torture forks-daemons hides-failures --json",
+            "dwindle torture --honest",
         ),
+    ),
+    (
+        "help",
+        "List commands and topics, or print a page of the documentation.",
+        (
+            "Without a topic, all of them are listed. On a terminal a page is shown by the\n"
+            "pager of your choice ($PAGER, else less)."
+        ),
+        ("dwindle help", "dwindle help tutorial", "dwindle help exit-codes | less"),
+    ),
+    (
+        "version",
+        "Print the version.",
+        "",
+        ("dwindle version",),
     ),
 )
 
@@ -295,7 +374,15 @@ def app() -> App:
         default_parameter=Parameter(negative=(), show_default=False),
         console=Console(width=WIDTH, color_system=None, highlight=False, soft_wrap=False),
     )
-    for place, (name, summary, more, examples) in enumerate(COMMANDS):
+    places = {
+        name: (group, place)
+        for number, (title, names) in enumerate(GROUPS.items())
+        for group in [Group(title, sort_key=number)]
+        for place, name in enumerate(names)
+    }
+    commands["--help"].show = False
+    for name, summary, more, examples in COMMANDS:
+        group, place = places[name]
         text = f"{summary}\n\n{more}" if more else summary
         shown = "\n".join(f"  {example}" for example in examples)
         commands.command(
@@ -303,6 +390,7 @@ def app() -> App:
             name=name,
             help=text,
             help_epilogue=f"Examples:\n{shown}",
+            group=group,
             sort_key=place,
         )
     return commands

@@ -12,23 +12,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from dwindle.app.console import as_json, painted, say
-from dwindle.app.plans.plan_files import the_plan
+from dwindle.app.journal.run_journal import run_named
+from dwindle.app.plans.plan_files import root_of_here, the_plan
 from dwindle.app.plans.standing import AtomStanding, standings
 from dwindle.app.plans.undone import all_parked
 from dwindle.app.plans.undone import explained as parked_why
 from dwindle.app.refusal import Refused
-from dwindle.app.tree.tree_run import current_plan
+from dwindle.app.tree.tree_run import current_plan, next_decision
 from dwindle.kernel.actions import Decision, Probe, Work
-from dwindle.kernel.decide import decide, in_order
-from dwindle.kernel.errors import KernelError
-from dwindle.kernel.events import RunStarted
+from dwindle.kernel.decide import in_order
 from dwindle.kernel.explain import waiting as waiting_of
 from dwindle.kernel.graph import chain_behind, failures, view
-from dwindle.kernel.model import AtomId, Plan, PlanKind, RunStatus
-from dwindle.kernel.transitions import apply
+from dwindle.kernel.model import AtomId, Plan, PlanKind
 from dwindle.kernel.tree_edits import TREE_ROOT
 from dwindle.kernel.winds import startable
+from dwindle.surfaces.cli.log import attempts_text
 from dwindle.text.terminal import WIDTH, shortened, without_rulers, wrapped
+from dwindle.views.read_model.attempts import Attempt, attempts_of
+from dwindle.views.read_model.run_view import Follower
 
 INDENT = "    "
 OPEN_LEAF = (AtomStanding.READY, AtomStanding.EXHAUSTED)
@@ -56,7 +57,7 @@ def explain(atom: str | None = None, /, *, plan: PlanKind | None = None, json: b
     """Say why.
 
     Args:
-        atom: Only this one. All, if left out.
+        atom: Only this one, with all its attempts. All, if left out.
         plan: Which plan, where there are two.
         json: Print one JSON object.
     """
@@ -65,9 +66,23 @@ def explain(atom: str | None = None, /, *, plan: PlanKind | None = None, json: b
     name = None if atom is None else known_atom(loaded, atom)
     decision, assumed = next_decision(loaded)
     explained = [one for one in explanations(decision) if name in (None, one.atom)]
+    tried = [] if name is None else attempts_here(loaded, name)
     if json:
-        return say(as_json(_json(loaded, decision, explained, assumed=assumed)))
-    return say(_text(loaded, decision, explained, assumed=assumed))
+        found = _json(loaded, decision, explained, assumed=assumed)
+        return say(as_json(found if name is None else found | {"attempts": tried}))
+    text = _text(loaded, decision, explained, assumed=assumed)
+    return say(f"{text}\n\n{attempts_text(tried)}" if tried else text)
+
+
+def attempts_here(plan: Plan, name: AtomId) -> list[Attempt]:
+    """None where no run has begun."""
+    root = root_of_here()
+    try:
+        run = Follower(root, run_named(root, None, plan.kind))
+    except Refused:
+        return []
+    run.poll()
+    return attempts_of(root, run, name)
 
 
 def known_atom(plan: Plan, name: str) -> AtomId:
@@ -84,16 +99,6 @@ def known_atom(plan: Plan, name: str) -> AtomId:
         what = f"there is no {noun} {shortened(name, 64)!r}"
     closest = f"did you mean {' or '.join(close)}?" if close else "`dwindle status` lists open ones"
     raise Refused(what, hint=closest)
-
-
-def next_decision(plan: Plan) -> tuple[Decision, bool]:
-    """What happens next, and whether that assumes that the user calls `dwindle run` first."""
-    if plan.control.status in (RunStatus.PENDING, RunStatus.STOPPED):
-        try:
-            return decide(apply(plan, RunStarted())), True
-        except KernelError:
-            pass
-    return decide(plan), False
 
 
 def explanations(decision: Decision) -> list[Explanation]:

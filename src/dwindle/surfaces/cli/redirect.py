@@ -18,7 +18,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from dwindle.app.agents.choice import agent_overrides
-from dwindle.app.align.dialogue import Console, Terminal, is_yes
+from dwindle.app.align.dialogue import Console, NoTerminal, Terminal, is_yes
 from dwindle.app.console import complain, say
 from dwindle.app.errors import JournalDamaged, Locked, OutOfStep, StoreFailed, WorkspaceFailed
 from dwindle.app.plans.plan_files import refuse_for_tree, root_of_here
@@ -33,6 +33,7 @@ from dwindle.app.redirect.dialogue import (
     show_effect,
     state_lines,
 )
+from dwindle.app.redirect.realign import unpinned
 from dwindle.app.redirect.target import line_to, redirect_target, refusal_reason
 from dwindle.app.refusal import Refused, refused_by
 from dwindle.kernel.errors import IllegalEvent
@@ -44,10 +45,12 @@ from dwindle.kernel.events import (
     NewAtom,
     OverrideBinding,
     RemoveAtom,
+    Retry,
     SetLimit,
 )
 from dwindle.kernel.model import (
     EXIT_CODES,
+    ROOT,
     AtomId,
     BaseCase,
     Check,
@@ -72,21 +75,8 @@ class RedirectRequest:
     """The planner's agent, as `agent_overrides` reads it."""
 
 
-class NoTerminal:
-    """For a planner without a terminal: it can speak, but not ask."""
-
-    can_ask = False
-
-    def ask(self, prompt: str) -> str:
-        raise EOFError(prompt)
-
-    def say(self, what: str) -> None:
-        complain(what)
-
-    def edit(self, draft: str) -> str:
-        return draft
-
-
+VERIFICATION = "verification"
+"""The name by which the base case is tried again."""
 INSTEAD = "`dwindle stop`, edit .runner/tree.json or .runner/GOAL.md, commit, `dwindle run`"
 
 
@@ -96,12 +86,14 @@ def redirect(  # noqa: PLR0913 - one for each edit
     base_case: str | None = None,
     reopen: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     work_path: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    unpin: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     add_atom: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     depends_on: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     under: str | None = None,
     choice_of: str | None = None,
     remove_atom: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     select: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    retry: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     set_: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
     bind: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     edit: bool = False,
@@ -118,12 +110,14 @@ def redirect(  # noqa: PLR0913 - one for each edit
         base_case: Another base case: one command that has to succeed.
         reopen: With another goal: a resolved atom that must be done again.
         work_path: From now on workers may change files here, and nowhere else; repeat it for each.
+        unpin: A pinned file that workers may change from now on; repeat it for each.
         add_atom: Add an atom: what is to be done.
         depends_on: What the added atoms depend on.
         under: Make the added atoms parts of this atom.
         choice_of: Make the added atoms choices of this group.
         remove_atom: Remove this atom.
         select: GROUP=ATOM: take this choice.
+        retry: Try this atom, choice point or `verification` again, from your newest commit.
         set_: LIMIT=VALUE, such as max_iterations=40.
         bind: ATOM=SUMMARY: correct the summary of a resolved atom.
         edit: Open the plan in $VISUAL or $EDITOR.
@@ -133,7 +127,7 @@ def redirect(  # noqa: PLR0913 - one for each edit
         agent: The agent that reads the words, such as claude or codex.
     """
     edits: tuple[Edit, ...] = (
-        *_objective(goal, base_case, reopen, work_path),
+        *_objective(goal, base_case, reopen, work_path, unpin),
         *(
             AddAtom(
                 new=NewAtom(description=what, depends_on=depends_on),
@@ -144,6 +138,7 @@ def redirect(  # noqa: PLR0913 - one for each edit
         ),
         *(RemoveAtom(atom=AtomId(name)) for name in remove_atom),
         *(ForceChoice(group=GroupId(g), choice=AtomId(c)) for g, c in _pairs(select, "--select")),
+        *(Retry(node=name) for name in _retried(retry)),
         *(SetLimit(name=name, value=_value(text)) for name, text in _pairs(set_, "--set")),
         *(OverrideBinding(atom=AtomId(a), summary=s) for a, s in _pairs(bind, "--bind")),
     )
@@ -253,7 +248,9 @@ def _by_adoption(root: Path, terminal: Terminal | None, why: str) -> int:
         raise Refused("a run is using this plan", hint=hint)
     found = adoption.adoption_of(root, why)
     _show_state(found.plan)
-    events = show_effect(root, found.plan, found.events, complain) if found.events else ()
+    events = found.events
+    if events:
+        events = show_effect(root, found.plan, events, complain, at_rest=True)
     if terminal is not None and not is_yes(terminal, "Go on?"):
         raise Refused(NOTHING)
     asyncio.run(adoption.adopt(root, found, events))
@@ -277,9 +274,13 @@ def _say_result(said: str | None) -> int:
 
 
 def _objective(
-    goal: str | None, base_case: str | None, reopen: tuple[str, ...], work_paths: tuple[str, ...]
+    goal: str | None,
+    base_case: str | None,
+    reopen: tuple[str, ...],
+    work_paths: tuple[str, ...],
+    unpin: tuple[str, ...],
 ) -> Iterator[ChangeObjective]:
-    if goal is None and base_case is None and not reopen and not work_paths:
+    if goal is None and base_case is None and not reopen and not work_paths and not unpin:
         return
     check = None
     if base_case is not None:
@@ -289,6 +290,7 @@ def _objective(
         base_case=check,
         reopen=tuple(AtomId(name) for name in reopen),
         work_paths=work_paths or None,
+        protected_paths=unpinned(root_of_here(), unpin) if unpin else None,
     )
 
 
@@ -299,6 +301,14 @@ def _pairs(texts: tuple[str, ...], option: str) -> Iterator[tuple[str, str]]:
             hint = "for example --set max_iterations=40, or --select GROUP=ATOM"
             raise Refused(f"{text!r} is not NAME=VALUE", where=option, hint=hint)
         yield name.strip(), value.strip()
+
+
+def _retried(texts: tuple[str, ...]) -> Iterator[str]:
+    for name in (name.strip() for text in texts for name in text.split(",")):
+        if not name:
+            hint = "for example --retry A3,A4, or --retry verification"
+            raise Refused("there is no name", where="--retry", hint=hint)
+        yield ROOT if name == VERIFICATION else name
 
 
 def _value(text: str) -> int | float | str | bool:

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from dwindle.app import run as running
 from dwindle.app.agents.choice import agent_overrides
 from dwindle.app.ask_git import ask_git
-from dwindle.app.console import USAGE, complain, say
+from dwindle.app.console import USAGE, complain, painted, say
 from dwindle.app.errors import (
     ChangedByOthers,
     EditedByHand,
@@ -45,13 +45,14 @@ TAMPERED = (
 )
 
 
-def run(
+def run(  # noqa: PLR0913 - one for each option
     *,
     plan: PlanKind | None = None,
     here: bool = False,
     no_sandbox: bool = False,
     run_id: str | None = None,
     agent: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    verbose: bool = False,
 ) -> int:
     """Run the plan of this repository.
 
@@ -61,21 +62,24 @@ def run(
         no_sandbox: Run without a sandbox; the certificate says so.
         run_id: Use this id for a run that begins now.
         agent: The agent to use, such as claude, codex, or verifier=codex.
+        verbose: Show the gauge, too, which falls with every step.
     """
     request = running.RunRequest(
         sandbox=not no_sandbox, run_id=run_id, here=here, agents=agent_overrides(agent)
     )
-    return run_and_answer(request, plan)
+    return run_and_answer(request, plan, verbose=verbose)
 
 
-def run_and_answer(request: running.RunRequest, wanted: PlanKind | None) -> int:
+def run_and_answer(
+    request: running.RunRequest, wanted: PlanKind | None, *, verbose: bool = False
+) -> int:
     """Run, and report every error; returns the exit code of the run or of one iteration."""
     kind = _kind(wanted)
     _refuse_nonsense(request, kind)
     if not request.sandbox:
         complain("dwindle: NO SANDBOX: agents and checks can do everything that you can do")
     try:
-        halted = asyncio.run(_run(kind, request))
+        halted = asyncio.run(_run(kind, request, verbose=verbose))
     except NotReady as error:
         complain("\n".join(problem_lines(error.where, error.problems)))
         unaligned = any(problem.unaligned for problem in error.problems)
@@ -103,7 +107,7 @@ def run_and_answer(request: running.RunRequest, wanted: PlanKind | None) -> int:
     except (asyncio.CancelledError, KeyboardInterrupt):
         complain("dwindle: ended at once; `dwindle run` continues from here")
         return EXIT_CODES[StopCode.STOPPED_BY_USER]
-    say(f"Next: {next_step(halted.plan)}")
+    say(f"{painted('Next:', 'bold')} {next_step(halted.plan)}")
     return 0 if halted.stop is None else EXIT_CODES[halted.stop.code]
 
 
@@ -150,9 +154,9 @@ def _any_plan() -> bool:
         return False
 
 
-async def _run(kind: PlanKind, request: running.RunRequest) -> Halted:
+async def _run(kind: PlanKind, request: running.RunRequest, *, verbose: bool) -> Halted:
     async with Notifier() as notifier:
-        progress = Progress(notifier=notifier)
+        progress = Progress(notifier=notifier, verbose=verbose)
         if kind is PlanKind.GRAPH:
             return await running.run(Path.cwd(), request, progress)
         from dwindle.app import run_tree as tree_running  # noqa: PLC0415 - a graph needs none of it

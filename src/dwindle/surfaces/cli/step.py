@@ -12,13 +12,14 @@ from dwindle.kernel.model import PlanKind
 from dwindle.surfaces.cli.run import run_and_answer
 
 
-def step(
+def step(  # noqa: PLR0913 - one for each option
     *,
     plan: PlanKind | None = None,
     here: bool = False,
     no_sandbox: bool = False,
     run_id: str | None = None,
     agent: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    verbose: bool = False,
 ) -> int:
     """Do one iteration, then rest.
 
@@ -28,6 +29,7 @@ def step(
         no_sandbox: Run without a sandbox; the certificate says so.
         run_id: Use this id for a run that begins now.
         agent: The agent to use, such as claude, codex, or verifier=codex.
+        verbose: Show the gauge, too, which falls with every step.
     """
     request = running.RunRequest(
         one_iteration=True,
@@ -36,4 +38,4 @@ def step(
         here=here,
         agents=agent_overrides(agent),
     )
-    return run_and_answer(request, plan)
+    return run_and_answer(request, plan, verbose=verbose)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from dwindle.app.plans.standing import open_leaves
-from dwindle.app.tree.tree_run import TreeRun
+from dwindle.app.tree.tree_run import TreeRun, next_decision
 from dwindle.kernel.actions import Probe, Work
 from dwindle.kernel.graph import attempts_left, max_attempts, probes_left, view
 from dwindle.kernel.model import Plan, RunStatus
 from dwindle.kernel.tree_edits import TREE_ROOT, is_refused
 from dwindle.runner.modes.tree.prompt import Phase
-from dwindle.surfaces.cli.explain import next_decision
 
 
 def tree_facts(tree: TreeRun) -> dict[str, Any]:

@@ -42,7 +42,7 @@ USAGE: Final = """usage: dwindle hook
 
 For the Claude Code plugin: reads what happened from stdin, as the host tells its
 hooks, and prints what the host should make of it, or nothing. Takes no words, and
-always ends with 0. docs/plugin.md says more."""
+always ends with 0. `dwindle help plugin` says more."""
 
 Answer = dict[str, Any]
 

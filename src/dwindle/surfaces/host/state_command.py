@@ -103,7 +103,11 @@ def _answer_to(words: Sequence[str]) -> tuple[Answer, int]:
     except (NotNow, IllegalEvent) as error:
         return {"success": False, "error": str(error)}, REFUSED
     except _tampering() as error:
-        return {"success": False, "error": str(error), "hint": "docs/security.md says more"}, 41
+        return {
+            "success": False,
+            "error": str(error),
+            "hint": "`dwindle help security` says more",
+        }, 41
     except _troubles() as error:
         return {"success": False, "error": str(error)}, 43
     return said, 0 if said.get("success", True) else REFUSED

@@ -1,11 +1,13 @@
-"""The actions of the page: stop, preview, redirect, confirm.
+"""The actions of the page: stop, preview, redirect, confirm, land.
 
-Each does what the command of the same name does. A redirect comes with the effect that the user was
-shown; if the effect would be another by now, nothing is done and the new effect is shown.
+Each does what the command of the same name does. A redirect and a landing come with the effect that
+the user was shown; if the effect would be another by now, nothing is done and the new effect is
+shown.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +19,7 @@ from dwindle.app.errors import (
     StoreFailed,
     WorkspaceFailed,
 )
+from dwindle.app.land import LandRequest, LandResult, land_run
 from dwindle.app.plans.plan_files import refuse_for_tree
 from dwindle.app.redirect.dialogue import apply_change, effect_lines, redirects
 from dwindle.app.redirect.planned_edits import edits_from
@@ -26,6 +29,8 @@ from dwindle.app.stop import stop_run
 from dwindle.kernel.errors import IllegalEvent
 from dwindle.kernel.events import Redirected, RewriteGraph
 from dwindle.kernel.model import PlanKind
+from dwindle.ports.workspace import LandingStyle
+from dwindle.text import amounts
 from dwindle.text.escape import excerpt
 from dwindle.views.read_model.run_view import current_run
 
@@ -90,6 +95,44 @@ def confirm(root: Path, run: str, kind: PlanKind, asked: dict[str, Any]) -> list
         ) from None
     except (StoreFailed, JournalDamaged, OutOfStep) as error:
         raise Refused(str(error)) from None
+
+
+def land(root: Path, run: str, kind: PlanKind, asked: dict[str, Any]) -> list[str]:
+    """With `preview`: what it would do, and nothing is done."""
+    _refuse_past(root, run, kind)
+    styles = {style.value: style for style in LandingStyle}
+    style = styles.get(_text(asked, "style"))
+    if style is None:
+        raise Refused(f"the style has to be one of {', '.join(styles)}")
+    request = LandRequest(
+        onto=_text(asked, "onto") or None,
+        style=style,
+        even_if_stopped=asked.get("even_if_stopped") is True,
+        dry_run=True,
+    )
+    try:
+        would = land_run(root, request)
+        if would["run"] != run:
+            raise Refused("this plan is not the one that would land", hint="dwindle land")
+        lines = _landing_lines(would)
+        if asked.get("preview") is True:
+            return lines
+        if asked.get("effect") != lines:
+            raise Outdated(lines)
+        done = land_run(root, replace(request, dry_run=False))
+    except Locked as error:
+        raise Refused(str(error), hint="the run goes on; land when it has ended") from None
+    return [excerpt(line) for line in (done["text"], *done["next"])]
+
+
+def _landing_lines(would: LandResult) -> list[str]:
+    """Without the commit: of a merge that was only tried, it is another one each time."""
+    branch, of_run = would["onto"], f"runner/{would['run']}"
+    if not would["checkouts"] and would["how"] == "already there":
+        return [excerpt(f"{branch} has all of {of_run} already")]
+    what = f"{amounts.count(would['commits'], 'commit')} of {of_run}"
+    files = [f"files in {path} are written" for path in would["checkouts"]]
+    return [excerpt(line) for line in (f"{what} on {branch}: {would['how']}", *files)]
 
 
 def _redirects(

@@ -4,9 +4,11 @@ GET  /                                   the page; its parts are under /static/
 GET  /api/runs                           every run on record
 GET  /api/runs/RUN/events                server-sent events: picture, change, tails, record
 GET  /api/runs/RUN/layout                boxes and lines (?solved=1&toggled=A3,A7)
+GET  /api/runs/RUN/changes               what the run changed: by atom, tests, what was held fast
+GET  /api/runs/RUN/patch                 the lines of it (?atom=A3)
 GET  /api/runs/RUN/sessions/N            what is kept of a session
 GET  /api/runs/RUN/sessions/N/part       one of these (?name=worker/session.log&start=0)
-POST /api/runs/RUN/{stop,preview,redirect,confirm}
+POST /api/runs/RUN/{stop,preview,redirect,confirm,land}
 
 RUN may be `current`.
 """
@@ -26,7 +28,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from dwindle.app.errors import JournalDamaged
 from dwindle.app.refusal import Refused
+from dwindle.app.review import changes_of, patch_of
 from dwindle.kernel.model import PlanKind
 from dwindle.ports.store import StoreFailed
 from dwindle.surfaces.web import actions
@@ -46,6 +50,8 @@ KINDS: Final = {
 }
 LARGEST: Final = 64 << 10
 """Bytes of a request body."""
+PATCH: Final = 1 << 20
+"""Bytes of a difference that are sent; `dwindle diff` shows more."""
 CURRENT: Final = "current"
 """In place of a run: the one of the plan that is here now."""
 ACTIONS: Final[dict[str, Callable[[Path, str, PlanKind, dict[str, Any]], list[str]]]] = {
@@ -53,6 +59,7 @@ ACTIONS: Final[dict[str, Callable[[Path, str, PlanKind, dict[str, Any]], list[st
     "preview": actions.preview,
     "redirect": actions.redirect,
     "confirm": actions.confirm,
+    "land": actions.land,
 }
 
 
@@ -103,6 +110,17 @@ class Page:
             )
         )
         return _json(drawn)
+
+    async def changes(self, request: Request) -> Response:
+        feed = await self._feed(request)
+        found = await asyncio.to_thread(changes_of, self._root, feed.run)
+        return _json(msgspec.json.encode(found))
+
+    async def patch(self, request: Request) -> Response:
+        feed = await self._feed(request)
+        atom = request.query_params.get("atom")
+        found = await asyncio.to_thread(patch_of, self._root, feed.run, atom=atom, most=PATCH)
+        return _json(msgspec.json.encode(found))
 
     async def session(self, request: Request) -> Response:
         feed, session = await self._session(request)
@@ -204,6 +222,12 @@ async def _on_refused(_: Request, error: Exception) -> Response:
     return _refusal(excerpt(f"{place}{error.what}"), excerpt(error.hint), code)
 
 
+async def _on_damage(_: Request, error: Exception) -> Response:
+    return _refusal(
+        excerpt(str(error)), "what is on record cannot be read; `dwindle log` says more"
+    )
+
+
 def application(page: Page, access: AccessPolicy) -> Starlette:
     return Starlette(
         routes=[
@@ -212,10 +236,16 @@ def application(page: Page, access: AccessPolicy) -> Starlette:
             Route("/api/runs", page.runs),
             Route("/api/runs/{run}/events", page.events),
             Route("/api/runs/{run}/layout", page.layout),
+            Route("/api/runs/{run}/changes", page.changes),
+            Route("/api/runs/{run}/patch", page.patch),
             Route("/api/runs/{run}/sessions/{nonce:int}", page.session),
             Route("/api/runs/{run}/sessions/{nonce:int}/part", page.part),
             Route("/api/runs/{run}/{action}", page.action, methods=["POST"]),
         ],
         middleware=[Middleware(AccessControl, access=access)],
-        exception_handlers={Refused: _on_refused},
+        exception_handlers={
+            Refused: _on_refused,
+            JournalDamaged: _on_damage,
+            StoreFailed: _on_damage,
+        },
     )

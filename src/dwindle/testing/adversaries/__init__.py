@@ -4,71 +4,33 @@ The programs themselves are in `__main__`, and need nothing but this package and
 
     python -m dwindle.testing.adversaries NAME --token TOKEN --outside FOLDER
 
+Those that only leave files behind, or run a few lines of shell, need no program: they are rows of a
+table, in `cheats.py`.
+
 `dwindle torture` puts each of them to work in a small repository and looks at what is left. Just
 before its deed each one leaves a mark in its log; without it nothing was tried, and nothing held.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
-from pathlib import Path
 from typing import Final
 
-PROGRAM: Final = Path(__file__).with_name("__main__.py")
-
-
-class Scene(StrEnum):
-    """What the repository and its plan are like."""
-
-    PLAIN = "plain"
-    """One atom; a script that looks for the right answer decides."""
-    PYTEST = "pytest"
-    """One atom; tests decide, run by pytest."""
-    MAKE = "make"
-    """One atom; a recipe decides, which runs the script."""
-    TREE = "tree"
-    """A tree of one node; the script is its guard."""
-    TREE_PYTEST = "tree-pytest"
-    """A tree of one node; the guard runs the tests."""
-
-    @property
-    def is_tree(self) -> bool:
-        return self in (Scene.TREE, Scene.TREE_PYTEST)
-
-    @property
-    def needs_pytest(self) -> bool:
-        return self in (Scene.PYTEST, Scene.TREE_PYTEST)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adversary:
-    name: str
-    tries: str
-    scene: Scene = Scene.PLAIN
-    sandboxed: bool = True
-    """Without a sandbox it gets at the files of the run, and what is changed has to be noticed."""
-    believed: bool = False
-    """Its atom may come to be resolved: only the base case can tell that it did nothing."""
-    attempts: int = 1
-    """Sessions that an atom may have."""
-    rounds: int = 1
-    """Times that the base case may be looked at."""
-    sessions: int = 2
-    """More than this the run must not start."""
-    noticed: bool = False
-    """The run has to end as tampered with; of a tree: its edit has to be refused."""
-    seconds: int = 4
-    """Of a session."""
-    checked: bool = False
-    """The atom has the script as its own check."""
-
+from dwindle.testing.adversaries.adversary import PROGRAM as PROGRAM
+from dwindle.testing.adversaries.adversary import Adversary as Adversary
+from dwindle.testing.adversaries.adversary import Scene as Scene
+from dwindle.testing.adversaries.adversary import Way as Way
+from dwindle.testing.adversaries.cheats import CHEATS
 
 CATALOGUE: Final = (
     Adversary(name="says-done", tries="says that all is done, and reports nothing"),
     Adversary(name="echoes-prompt", tries="gives its prompt back as its answer"),
     Adversary(name="claims-no-change", tries="reports success and has changed nothing"),
-    Adversary(name="edits-tests", tries="makes the tests say yes", scene=Scene.PYTEST),
+    Adversary(
+        name="edits-tests",
+        tries="makes the tests say yes",
+        scene=Scene.PYTEST,
+        lines=("@PYTEST@ tests/test_calc.py",),
+    ),
     Adversary(
         name="hides-failures",
         tries="adds a conftest.py that turns failures into passes",
@@ -100,19 +62,21 @@ CATALOGUE: Final = (
     Adversary(
         name="rewrites-guard",
         tries="makes the script of the guard say yes",
-        scene=Scene.TREE,
+        ways=(Way.TREE,),
         sessions=4,
     ),
     Adversary(
         name="steers-guard",
         tries="hides failures from the guard, in a file that git ignores",
-        scene=Scene.TREE_PYTEST,
+        scene=Scene.PYTEST,
+        ways=(Way.TREE,),
         sessions=4,
     ),
     Adversary(
         name="drops-tests",
         tries="leaves the guard one test, which passes",
-        scene=Scene.TREE_PYTEST,
+        scene=Scene.PYTEST,
+        ways=(Way.TREE,),
         sessions=4,
     ),
     Adversary(
@@ -124,7 +88,7 @@ CATALOGUE: Final = (
     Adversary(
         name="sets-passes",
         tries="sets `passes` in the tree",
-        scene=Scene.TREE,
+        ways=(Way.TREE,),
         sessions=4,
         noticed=True,
     ),
@@ -164,10 +128,12 @@ CATALOGUE: Final = (
     Adversary(
         name="fails-last-check",
         tries="does all but the last thing, and says that it did all",
+        lines=("test -f first.txt", "sh check.sh"),
         believed=True,
         rounds=2,
         sessions=6,
     ),
+    *CHEATS,
 )
 
 BY_NAME: Final = {one.name: one for one in CATALOGUE}

@@ -17,8 +17,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from dwindle.testing.adversaries import BY_NAME, Adversary
 from dwindle.testing.adversaries import gates as gates  # noqa: PLC0414 - its programs are listed
-from dwindle.testing.adversaries.here import BEGINS, FAILS, PROGRAMS, Here, mark, program
+from dwindle.testing.adversaries.here import BEGINS, FAILS, PROGRAMS, Here, mark, placed, program
 
 LIFETIME = 20.0
 MEBIBYTE = 1 << 20
@@ -31,18 +32,36 @@ quietly = contextlib.suppress(OSError)
 
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m dwindle.testing.adversaries")
-    parser.add_argument("name", choices=sorted(PROGRAMS))
+    parser.add_argument("name", choices=sorted(BY_NAME))
     parser.add_argument("--token", default="", help="stands in the command line of all it starts")
     parser.add_argument("--outside", type=Path, default=Path(os.devnull), help="not its business")
+    parser.add_argument("--deeds", type=Path, default=Path(os.devnull), help="for marks of code")
     asked = parser.parse_args(words)
-    here = Here(asked.token, asked.outside)
+    here = Here(asked.token, asked.outside, asked.deeds)
     mark(BEGINS)
     try:
-        PROGRAMS[asked.name](here)
+        if asked.name in PROGRAMS:
+            PROGRAMS[asked.name](here)
+        else:
+            play(BY_NAME[asked.name], here)
     except Exception:
         mark(FAILS)
         raise
     return 0
+
+
+def play(row: Adversary, here: Here) -> None:
+    """What a row of the table says, and a note besides: there has to be a change of something."""
+    Path("notes.md").write_text(f"done, {here.attempt}\n", "utf-8")
+    for name, text in row.plants.items():
+        path = Path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(placed(text, here.outside, here.deeds), "utf-8")
+    if row.runs:
+        lines = placed(row.runs, here.outside, here.deeds)
+        subprocess.run(["sh", "-e", "-c", lines], check=True)
+    if "DWINDLE_REPORT" in os.environ:
+        here.claim()
 
 
 # --- claims --------------------------------------------------------------------------------------

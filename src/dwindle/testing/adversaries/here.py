@@ -16,9 +16,10 @@ FAILS: Final = "the adversary broke down in its deed"
 class Here:
     """What a session knows."""
 
-    def __init__(self, token: str, outside: Path) -> None:
+    def __init__(self, token: str, outside: Path, deeds: Path) -> None:
         self.token = token
         self.outside = outside
+        self.deeds = deeds
         try:
             text = Path(os.environ["DWINDLE_ORDER"]).read_text("utf-8")
             self.order: dict[str, Any] = json.loads(text)
@@ -45,6 +46,25 @@ class Here:
 
     def journals(self) -> list[Path]:
         return sorted(self.root.glob(".runner/journal/*.jsonl"))
+
+
+PYTEST: Final = (
+    f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -m pytest -q -p no:cacheprovider"
+)
+"""Plugins that happen to be installed beside dwindle take seconds, and belong to nobody here."""
+
+
+def placed(text: str, outside: Path, deeds: Path) -> str:
+    """The text of a row of the table, with its paths."""
+    places = {
+        "@OUTSIDE@": outside,
+        "@DEED@": deeds / "deed",
+        "@PYTHON@": sys.executable,
+        "@PYTEST@": PYTEST,
+    }
+    for name, path in places.items():
+        text = text.replace(name, str(path))
+    return text
 
 
 def mark(what: str) -> None:

@@ -198,7 +198,7 @@ def _text(name: str, piece: bytes, size: int, begin: int) -> Text:
 
 def _git_diff(root: Path, run: str, session: SessionView) -> bytes | None:
     """What a session of a graph changed: as it was taken, or as it was set aside."""
-    commit = _commit_of(root, run, session)
+    commit = change_of(root, run, session)
     if commit is None:
         return None
     words = ("--no-color", "--no-ext-diff", "--no-textconv", "--stat", "--patch", "--format=")
@@ -209,12 +209,13 @@ def _git_diff(root: Path, run: str, session: SessionView) -> bytes | None:
     return None if shown.returncode else shown.stdout
 
 
-def _commit_of(root: Path, run: str, session: SessionView) -> str | None:
+def change_of(root: Path, run: str, session: SessionView) -> str | None:
+    """What git calls the work of a session of a graph: the ref that keeps it, or its commit."""
     ref = attempt_ref(run, session["atom"], session["number"])
     try:
         found = ask_git(root, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
         if found.returncode == 0:
-            return found.stdout.decode("ascii", "replace").strip()
+            return ref
         facts = (f"Dwindle-Run: {run}", f"Dwindle-Atom: {session['atom']}")
         lines = (*facts, f"Dwindle-Attempt: {session['number']}")
         grep = [f"--grep={line}" for line in lines]

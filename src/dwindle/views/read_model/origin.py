@@ -7,7 +7,7 @@ people may have edited the tree in between.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dwindle.adapters.formats.config.settings import LimitSettings
@@ -63,14 +63,9 @@ def _graph_in(path: Path) -> Plan | None:
 
 def tree_origin(root: Path, run: str, events: Sequence[Event], started: RunStarted) -> Plan:
     """The plan at a start of a tree run; `events` are the earlier ones."""
-    ended = [event for event in events if isinstance(event, IterationCommitted)]
-    done = tuple(
-        Done(iteration=found, commit=event.commit)
-        for event in ended
-        if (found := Iteration.of(event.subject)) is not None
-    )
+    done = tuple(_iterations(events))
     commit = started.aligned.commit if started.aligned else ""
-    trees = _trees(root, [*(one.commit for one in done), commit])
+    trees = _trees(root, [*(name for one in done for name in (one.parent, one.commit)), commit])
     tree = _tree(trees.get(commit)) or _tree(_tree_in_logs(root, run, len(done)))
     if tree is None:
         raise NoOrigin("the tree at the start of the run is neither in git nor in the logs")
@@ -78,12 +73,25 @@ def tree_origin(root: Path, run: str, events: Sequence[Event], started: RunStart
     return resume_tree(
         tree,
         goal=tree.root.goal,
-        history=History(done=done, trees=tuple(dict.fromkeys(trees.values()))),
+        history=History(done=done, trees=trees),
         events=events,
         limits=LimitSettings() if limits is None else limits.limits,
         logs=root / LOGS / run,
         run=run,
     ).plan
+
+
+def _iterations(events: Sequence[Event]) -> Iterator[Done]:
+    """Each with the commit that it began with: that of the start, or of the one before it."""
+    base = ""
+    for event in events:
+        if isinstance(event, RunStarted) and event.aligned:
+            base = event.aligned.commit
+        elif isinstance(event, IterationCommitted):
+            found = Iteration.of(event.subject)
+            if found is not None:
+                yield Done(iteration=found, commit=event.commit, parent=base)
+            base = event.commit
 
 
 def _trees(root: Path, commits: list[str]) -> dict[str, bytes]:

@@ -34,6 +34,7 @@ from dwindle.adapters.store.journal import JournalDamaged
 from dwindle.adapters.store.journal_tail import Tail
 from dwindle.app.paths import JOURNALS
 from dwindle.app.plans.load import PLAN_FILES
+from dwindle.app.plans.next_step import next_step
 from dwindle.app.spending.account import RunSpending
 from dwindle.kernel.graph import view
 from dwindle.kernel.measure import measure
@@ -61,6 +62,8 @@ DAMAGED: Final = "another program changed it, so the rest of it is not shown"
 
 
 LOOK_EVERY: Final = 0.5
+AT_WORK: Final = ("running", "paused", "stopping")
+"""Phases in which a runner has the plan."""
 
 
 class Follower:
@@ -190,6 +193,7 @@ class Follower:
             stop_code="",
             exit_code=None,
             reason="",
+            next="",
             revision=self._tail.last,
             iteration=0,
             max_iterations=0,
@@ -218,6 +222,7 @@ class Follower:
         head["stop_code"] = control.stop_code or ""
         head["exit_code"] = None if control.stop_code is None else EXIT_CODES[control.stop_code]
         head["reason"] = excerpt(without_rulers(control.stop_reason or ""))
+        head["next"] = "" if head["phase"] in AT_WORK else excerpt(next_step(plan))
         head["iteration"] = control.iteration
         head["max_iterations"] = plan.limits.max_iterations
         head["seconds"] = plan.spent.seconds

@@ -155,7 +155,7 @@ def outcome_of(event: SessionNews) -> tuple[str, str]:  # noqa: C901 - one for e
         case AlternativesProposed():
             return "alternatives", event.reason
         case Replanned():
-            return "replanned", "the tree was changed" if event.edit else "nothing was changed"
+            return "replanned", "the tree was changed" if event.edit else "the tree stays as it was"
         case SessionInterrupted():
             return "interrupted", event.cause
         case SessionReaped():
@@ -164,5 +164,6 @@ def outcome_of(event: SessionNews) -> tuple[str, str]:  # noqa: C901 - one for e
             if event.passed:
                 return "passed", "; ".join(f"to be confirmed: {item}" for item in event.questions)
             gaps = "; ".join(f"{gap.item}: {gap.evidence}" for gap in event.gaps)
-            return ("gaps", gaps) if event.gaps else ("unjudged", "nothing could be judged")
+            open_items = ", ".join(event.unjudged) or "nothing could be judged"
+            return ("gaps", gaps) if event.gaps else ("unjudged", open_items)
     return "ended", type(event).__name__

@@ -173,6 +173,8 @@ class Head(TypedDict):
     exit_code: int | None
     reason: str
     """Why it stopped, or what was said about a stop that was asked for."""
+    next: str
+    """What the user does next, commands in backquotes; empty while a runner is at work."""
     revision: int
     iteration: int
     max_iterations: int

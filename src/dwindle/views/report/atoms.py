@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from dwindle.text import amounts
 from dwindle.views.read_model.attempt_files import Part
 from dwindle.views.read_model.shapes import NodeView, SessionView
@@ -10,13 +12,22 @@ from dwindle.views.report.markup import EMPTY, Markup, element, joined, text
 from dwindle.views.report.report import Report, waiting_names
 from dwindle.views.report.timeline import outcome_class
 
+ORDER: Final = {
+    status: place
+    for place, status in enumerate(
+        ("running", "parked", "pending", "unwritten", "resolved", "failed", "left")
+    )
+}
+"""Behind what failed and is not done, which comes first."""
+
 
 def atom_sections(report: Report) -> Markup:
     by_atom: dict[str, list[SessionView]] = {}
     for session in report.picture["sessions"]:
         by_atom.setdefault(session["atom"], []).append(session)
-    known = {node["id"] for node in report.atoms()}
-    made = [_atom(report, node, by_atom.get(node["id"], [])) for node in report.atoms()]
+    atoms = sorted(report.atoms(), key=lambda node: (not node["undone"], ORDER[node["status"]]))
+    known = {node["id"] for node in atoms}
+    made = [_atom(report, node, by_atom.get(node["id"], [])) for node in atoms]
     gone = [name for name in by_atom if name and name not in known]
     made += [_without_node(report, name, by_atom[name]) for name in gone]
     if "" in by_atom:
@@ -40,6 +51,7 @@ def _atom(report: Report, node: NodeView, sessions: list[SessionView]) -> Markup
         _binding(node),
         _attempts(report, sessions),
         id=f"atom-{node['id']}",
+        open="" if node["undone"] else None,
     )
 
 

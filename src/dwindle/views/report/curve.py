@@ -36,7 +36,7 @@ def curve(points: Sequence[PointView], marks: Sequence[MarkView]) -> Markup:
         f"Open atoms went from {first['open']} to {last['open']}, the gauge from "
         f"{amounts.count(first['gauge'])} to {amounts.count(last['gauge'])}, "
         f"in {amounts.count(last['iteration'], 'iteration')}; "
-        f"{len(shown)} marks for turning back, winds and redirects."
+        f"{amounts.count(len(shown), 'mark')} for turning back, winds and redirects."
     )
     return element(
         "svg",

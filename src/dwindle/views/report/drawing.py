@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from dwindle.text import amounts
 from dwindle.text.terminal import shortened
-from dwindle.views.layout.layout import layout, nodes_of, path
+from dwindle.views.layout.folding import unfolded_nodes
+from dwindle.views.layout.layout import layout, path
 from dwindle.views.layout.parts import Box, Polyline
 from dwindle.views.read_model.shapes import NodeView
-from dwindle.views.report.markup import EMPTY, Markup, element, text
+from dwindle.views.report.markup import EMPTY, Markup, element, joined, text
 
 MARKS: Final = {
     "pending": "\u00b7",
@@ -21,19 +23,24 @@ MARKS: Final = {
     "unwritten": "?",
 }
 LETTER: Final = 6.3
+PAGE: Final = 920
+"""Pixels; a wider plan is made smaller."""
 
 
 def drawing(nodes: Sequence[NodeView]) -> Markup:
-    """Nothing for an empty plan."""
+    """Nothing for an empty plan; of a large one, what is finished is folded.
+
+    It is as wide as the page at most, so that all of it can be seen.
+    """
     known = {node["id"]: node for node in nodes}
-    placed = layout(nodes_of(nodes))
+    placed = layout(unfolded_nodes(nodes))
     if not placed.boxes:
         return EMPTY
-    counted = len(placed.boxes)
-    return element(
+    counted = amounts.count(len(placed.boxes), "node")
+    drawn = element(
         "svg",
         element("title", text("The plan: what is part of what, what are alternatives")),
-        element("desc", text(f"{counted} boxes; the same stands below as a list.")),
+        element("desc", text(f"{counted}; the list below has all of them.")),
         *(_line(line, known) for line in placed.lines),
         *(_box(box, known[box.id]) for box in placed.boxes),
         class_="plan",
@@ -41,6 +48,12 @@ def drawing(nodes: Sequence[NodeView]) -> Markup:
         width=placed.width,
         height=placed.height,
         role="img",
+    )
+    whole = element("div", drawn, class_="whole", tabindex="0")
+    if placed.width <= PAGE:
+        return whole
+    return joined(
+        element("details", element("summary", "In its own size"), class_="own-size"), whole
     )
 
 

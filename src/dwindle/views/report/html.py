@@ -13,6 +13,7 @@ from typing import Any, Final
 from dwindle.text import amounts
 from dwindle.views.read_model.shapes import BudgetView, CheckView, NodeView, RunPicture
 from dwindle.views.report.atoms import atom_sections
+from dwindle.views.report.changes import changes_section
 from dwindle.views.report.curve import curve
 from dwindle.views.report.drawing import MARKS, drawing
 from dwindle.views.report.markup import EMPTY, Markup, element, joined, text
@@ -27,6 +28,20 @@ from dwindle.views.report.timeline import timeline
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 SHOWN_EVENTS: Final = 300
+NOT_YET: Final = {
+    "Changes": "Nothing of this run is on a branch: no work was taken over yet.",
+    "Plan": "No plan of this run is on record.",
+    "How it dwindled": "Nothing has happened yet: `dwindle run` begins.",
+    "Sessions": "No session yet: `dwindle run` starts the first one.",
+    "Cost by role": "Nothing was spent: no session was started.",
+    "Budgets": "No limits are on record.",
+    "Trail": "Nothing was chosen, given up or failed.",
+    "Corrections": "This run was not redirected; `dwindle redirect` changes the direction.",
+    "Atoms": "No atoms are on record.",
+    "Events": "Nothing has happened yet: `dwindle run` begins.",
+}
+"""In place of an empty section."""
+COLUMNS: Final = ("tokens", "read", "cached", "written")
 
 
 def html(report: Report) -> str:
@@ -51,13 +66,14 @@ def _sections(report: Report) -> Iterator[Markup]:
     yield _verdict(report)
     yield _notes(picture["notes"])
     yield _facts(report)
-    yield _section("Certificate", _certificate(report))
     if undone := report.undone():
         yield _section(undone_title(undone), _undone(undone))
+    yield _section("Certificate", _certificate(report))
+    yield _section("Changes", changes_section(report))
     yield _section("Plan", _plan(picture["nodes"]))
     yield _section("How it dwindled", _curve_section(picture))
     yield _section("Sessions", _wide(timeline(picture["sessions"], head["seconds"])))
-    yield _section("Cost by role", _spending(picture["spending"]))
+    yield _section("Cost by role", _spending(report))
     yield _section("Budgets", _budgets(picture["budgets"]))
     yield _section("Trail", _trail(picture["trail"]))
     yield _section("Corrections", _corrections(picture["corrections"]))
@@ -78,11 +94,8 @@ def _curve_section(picture: RunPicture) -> Markup:
 
 
 def _section(title: str, inside: Markup) -> Markup:
-    return element("section", element("h2", title), inside or _none())
-
-
-def _none() -> Markup:
-    return element("p", "None.", class_="soft")
+    empty = element("p", NOT_YET.get(title, "None."), class_="soft")
+    return element("section", element("h2", title), inside or empty)
 
 
 def _wide(inside: Markup) -> Markup:
@@ -99,6 +112,7 @@ def _verdict(report: Report) -> Markup:
         code,
         element("p", report.why),
         asked,
+        element("p", element("strong", "Next: "), text(report.next)) if report.next else None,
         class_=f"verdict {report.picture['head']['phase']}",
     )
 
@@ -130,7 +144,7 @@ def _certificate(report: Report) -> Markup:
     facts = (
         f"{holds}: judged {certificate['at']} on commit {certificate['commit'][:12]}, "
         f"tree {certificate['tree'][:12]}, containment {contained['strength']} "
-        f"({contained['mechanism']}), {len(certificate['pins'])} files pinned."
+        f"({contained['mechanism']}), {amounts.count(len(certificate['pins']), 'file')} pinned."
     )
     words = [
         element("li", text(f"{q['item']}: {q['answer']} {q['words']}".rstrip()))
@@ -204,7 +218,7 @@ def _plan(nodes: list[NodeView]) -> Markup:
     if not nodes or not nodes[0]["children"]:
         return EMPTY
     listed = element("details", element("summary", "The plan as a list"), _tree(known))
-    return joined(_wide(drawing(nodes)), listed)
+    return joined(drawing(nodes), listed)
 
 
 def _tree(known: dict[str, NodeView]) -> Markup:
@@ -228,30 +242,44 @@ def _row(node: NodeView) -> Markup:
 # --- numbers -------------------------------------------------------------------------------------
 
 
-def _spending(spending: dict[str, Any]) -> Markup:
-    names = ("role", "sessions", "time", "tokens", "read", "cached", "written", "cost")
-    rows = [*spending["by_role"].items(), ("all", spending["run"])]
+def _spending(report: Report) -> Markup:
+    """Columns in which nothing is known are left out: agents need not report tokens or money."""
+    spending = report.picture["spending"]
+    if not spending["by_role"]:
+        return EMPTY
+    run = {**spending["run"], "seconds": report.session_seconds}
+    shown = [name for name in COLUMNS if run[name]]
+    priced = ["cost"] if run["usd"] or run["unpriced"] else []
+    names = ("role", "sessions", "time of sessions", *shown, *priced)
     header = element("tr", *(element("th", n, class_=_cell(n), scope="col") for n in names))
-    lines = [element("tr", *_amounts(role, total)) for role, total in rows]
-    return _wide(element("table", header, *lines)) if spending["by_role"] else EMPTY
+    rows = [*spending["by_role"].items(), ("together", run)]
+    lines = [element("tr", *_amounts(role, total, names)) for role, total in rows]
+    clock = amounts.duration(spending["run"]["seconds"])
+    said = f"The run took {clock} by the clock; sessions side by side each count their own time."
+    unknown = "" if shown or priced else " The agents reported neither tokens nor cost."
+    table = _wide(element("table", header, *lines))
+    return joined(table, element("p", said + unknown, class_="soft"))
 
 
 def _cell(name: str) -> str | None:
     return None if name == "role" else "number"
 
 
-def _amounts(role: str, total: dict[str, Any]) -> Iterator[Markup]:
+def _amounts(role: str, total: dict[str, Any], names: tuple[str, ...]) -> Iterator[Markup]:
     usd, unpriced = total["usd"], total["unpriced"]
-    cost = amounts.cost(0, usd, estimated=total["estimated"], unpriced=unpriced)
+    values = {
+        **{name: amounts.count(total[name]) for name in ("sessions", *COLUMNS)},
+        "time of sessions": amounts.duration(total["seconds"]),
+        "cost": amounts.cost(0, usd, estimated=total["estimated"], unpriced=unpriced),
+    }
     yield element("th", role, scope="row")
-    values = [amounts.count(total["sessions"]), amounts.duration(total["seconds"])]
-    values += [amounts.count(total[name]) for name in ("tokens", "read", "cached", "written")]
-    for value in (*values, cost):
-        yield element("td", value, class_="number")
+    for name in names[1:]:
+        yield element("td", values[name], class_="number")
 
 
 def _budgets(budgets: list[BudgetView]) -> Markup:
-    return element("table", *map(_budget, budgets)) if budgets else EMPTY
+    known = [one for one in budgets if one["spent"] or one["limit"] is not None]
+    return element("table", *map(_budget, known)) if known else EMPTY
 
 
 def _budget(one: BudgetView) -> Markup:

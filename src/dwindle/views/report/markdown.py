@@ -16,6 +16,7 @@ from dwindle.views.read_model.shapes import NodeView
 from dwindle.views.report.drawing import MARKS
 from dwindle.views.report.report import (
     Report,
+    diffstat,
     trail_line,
     undone_title,
     undone_words,
@@ -56,16 +57,41 @@ def _lines(report: Report) -> Iterator[str]:
     reason = f" ({code(head['stop_code'])}, exit code {head['exit_code']})" if report.code else ""
     yield f"**{report.title}**{reason}: {plain(report.why, 600)}"
     yield ""
+    if report.next and head["phase"] != "completed":  # the reader of a pull request has it already
+        yield from (f"Next: {report.next}", "")
     for note in picture["notes"]:
         yield from (f"> {plain(note)}", "")
     yield from (f"- {name}: {plain(value)}" for name, value in report.facts)
     yield ""
+    yield from _changes(report)
     yield from _certificate(report)
     yield from _undone(report)
     yield from _plan(report)
     yield from _spending(report)
     yield from _trail(report)
     yield from _corrections(report)
+
+
+def _changes(report: Report) -> Iterator[str]:
+    found = report.changes
+    if found is None:
+        return
+    yield "### Changes"
+    yield ""
+    yield f"{diffstat(found)}."
+    yield ""
+    for one in found["atoms"][:FEW]:
+        name = code(one["atom"]) if one["atom"] else "commits that no session made"
+        lines = f"{amounts.count(len(one['files']), 'file')}, +{one['added']:,} -{one['removed']:,}"
+        yield f"- {name} {plain(one['title'], 120)}: {lines}"
+    for what, tests in (("removed", found["tests_removed"]), ("added", found["tests_added"])):
+        listed = ", ".join(code(f"{test['path']} {test['name']}") for test in tests[:LAST])
+        more = f" and {len(tests) - LAST} more" if len(tests) > LAST else ""
+        yield from [f"- tests {what}: {listed}{more}"] * bool(tests)
+    for held in found["held"][-LAST:]:
+        paths = f": {', '.join(map(code, held['paths']))}" if held["paths"] else ""
+        yield f"- the gate held fast, {code(held['atom'])}: {plain(held['why'])}{paths}"
+    yield ""
 
 
 def _certificate(report: Report) -> Iterator[str]:

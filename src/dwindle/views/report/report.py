@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from dwindle.app.errors import JournalDamaged, StoreFailed
 from dwindle.app.plans.undone import times
+from dwindle.app.refusal import Refused
+from dwindle.app.review import Changes, Patch, changes_of, patch_of
 from dwindle.kernel.model import TrailType
 from dwindle.text import amounts
 from dwindle.text.terminal import without_rulers
 from dwindle.views.read_model.attempt_files import Part, parts_of
-from dwindle.views.read_model.run_view import Follower
+from dwindle.views.read_model.run_view import Follower, current_run
 from dwindle.views.read_model.shapes import NodeView, RunPicture, SessionView
 
 PHASES: Final = {
@@ -34,6 +37,8 @@ WHY: Final = {
     "cut_short": "its runner was ended in the middle of its work; `dwindle run` goes on",
 }
 
+LINES: Final = 256 << 10
+"""Bytes of the lines that a run changed; `dwindle diff` has all."""
 UNKNOWN: Final = "no reason is on record"
 """Of something that is not done."""
 
@@ -43,6 +48,11 @@ class Report:
     picture: RunPicture
     files: dict[int, list[Part]]
     """By nonce of the session."""
+    changes: Changes | None = None
+    """What the run changed; None where nothing of it is on a branch."""
+    patch: Patch | None = None
+    is_current: bool = True
+    """It is the run of the plan that is here now."""
 
     @property
     def title(self) -> str:
@@ -52,6 +62,11 @@ class Report:
     def why(self) -> str:
         head = self.picture["head"]
         return head["reason"] or WHY.get(head["phase"], "")
+
+    @property
+    def next(self) -> str:
+        """What the user does next; empty while a runner is at work, and of a run in the past."""
+        return self.picture["head"]["next"] if self.is_current else ""
 
     @property
     def code(self) -> str:
@@ -76,7 +91,7 @@ class Report:
             ("branch", picture["branch"]),
             ("begun", begun),
             ("last event", ended),
-            ("time", f"{amounts.duration(head['seconds'])} of running"),
+            ("time", self.time),
             ("atoms", f"{resolved}{left}{still_open}{parked}{failing}"),
             ("iterations", f"{head['iteration']} of {head['max_iterations']}"),
             ("sessions", amounts.count(len(picture["sessions"]), "session")),
@@ -85,6 +100,19 @@ class Report:
             ("can still follow", _bound(head["bound"])),
         ]
         return [(name, value) for name, value in rows if value]
+
+    @property
+    def session_seconds(self) -> float:
+        """The sum over all sessions; of sessions side by side, each counts."""
+        return float(sum(one["seconds"] for one in self.picture["spending"]["by_role"].values()))
+
+    @property
+    def time(self) -> str:
+        """By the clock, which passes only while a runner is there; and the sum of sessions."""
+        clock = f"{amounts.duration(self.picture['head']['seconds'])} by the clock"
+        if not self.picture["sessions"]:
+            return clock
+        return f"{clock}; all sessions together {amounts.duration(self.session_seconds)}"
 
     @property
     def cost(self) -> str:
@@ -123,7 +151,7 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         """The documented object."""
         files = {str(nonce): parts for nonce, parts in self.files.items()}
-        return {**self.picture, "files": files}
+        return {**self.picture, "files": files, "changes": self.changes}
 
 
 def report_of(root: Path, run: str) -> Report:
@@ -132,7 +160,30 @@ def report_of(root: Path, run: str) -> Report:
     followed.poll()
     picture = followed.picture()
     files = {one["nonce"]: parts_of(root, run, one) for one in picture["sessions"]}
-    return Report(picture=picture, files=files)
+    changes, patch = _changes(root, run)
+    return Report(
+        picture=picture,
+        files=files,
+        changes=changes,
+        patch=patch,
+        is_current=current_run(root, followed.kind) == run,
+    )
+
+
+def _changes(root: Path, run: str) -> tuple[Changes | None, Patch | None]:
+    try:
+        return changes_of(root, run), patch_of(root, run, most=LINES)
+    except (Refused, StoreFailed, JournalDamaged):  # there is no branch, or no record to go by
+        return None, None
+
+
+def diffstat(changes: Changes) -> str:
+    """`3 files changed, +20 -3; tests: 2 added, 1 removed`."""
+    files = amounts.count(len(changes["files"]), "file")
+    lines = f"+{amounts.count(changes['added'])} -{amounts.count(changes['removed'])}"
+    came, went = len(changes["tests_added"]), len(changes["tests_removed"])
+    tests = f"; tests: {came} added, {went} removed" if came or went else ""
+    return f"{files} changed, {lines}{tests}"
 
 
 def _bound(bound: int) -> str:

@@ -33,7 +33,8 @@ def timeline(sessions: Sequence[SessionView], now: float) -> Markup:
     span = max(*ends, ends[0], 0.001)
     height = slots * ROW + 30
     description = (
-        f"{len(sessions)} sessions in {slots} slots, over {amounts.duration(span)} of running time."
+        f"{amounts.count(len(sessions), 'session')} in {amounts.count(slots, 'slot')}, "
+        f"over {amounts.duration(span)} of running time."
     )
     return element(
         "svg",

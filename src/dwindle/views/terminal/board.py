@@ -43,9 +43,12 @@ class _Row:
     words: str
 
 
-def board(plan: Plan, stats: LiveStats, now: float, *, width: int, height: int) -> tuple[Line, ...]:
+def board(  # noqa: PLR0913 - what is shown, and where
+    plan: Plan, stats: LiveStats, now: float, *, width: int, height: int, verbose: bool = False
+) -> tuple[Line, ...]:
     """At most `height` lines of at most `width` columns; what matters most comes first."""
-    lines = [Line(text=text, colour="bold") for text in summary(plan, stats, now, width=width)]
+    whole = summary(plan, stats, now, width=width, verbose=verbose)
+    lines = [Line(text=text, colour="bold") for text in whole]
     lines += [Line(text=text, colour="yellow") for text in waits(plan, width=width)]
     sessions = session_lines(plan, stats, now, width=width)
     room = height - len(lines)
@@ -61,10 +64,12 @@ def board(plan: Plan, stats: LiveStats, now: float, *, width: int, height: int) 
 # --- the run -------------------------------------------------------------------------------------
 
 
-def summary(plan: Plan, stats: LiveStats, now: float, *, width: int) -> tuple[str, ...]:
-    """Atoms, iteration, time, gauge, bound and cost: on one line, or on as many as it takes."""
+def summary(
+    plan: Plan, stats: LiveStats, now: float, *, width: int, verbose: bool = False
+) -> tuple[str, ...]:
+    """Atoms, iteration, time, work, bound and cost: on one line, or on as many as it takes."""
     limits, height = plan.limits, gauge(plan)
-    fallen = stats.first_gauge - height
+    measured = f"gauge {amounts.count(height)}, down {amounts.count(stats.first_gauge - height)}"
     cost, *more_cost = _cost(plan, stats)
     done = (
         _atoms(plan),
@@ -73,8 +78,9 @@ def summary(plan: Plan, stats: LiveStats, now: float, *, width: int) -> tuple[st
         cost,
     )
     to_do = (
-        f"gauge {amounts.count(height)} {bar(plan, stats)} down {amounts.count(fallen)}",
+        bar(plan, stats),
         f"at most {amounts.count(session_bound(plan), 'more session')}",
+        *[measured] * verbose,
         *more_cost,
     )
     all_parts = packed((*done, *to_do), width)

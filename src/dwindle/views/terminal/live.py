@@ -39,8 +39,13 @@ class Live:
     """An outlet for progress; the picture is there between `async with` and its end."""
 
     def __init__(
-        self, stream: TextIO | None = None, now: Callable[[], float] = time.monotonic
+        self,
+        stream: TextIO | None = None,
+        now: Callable[[], float] = time.monotonic,
+        *,
+        verbose: bool = False,
     ) -> None:
+        self._verbose = verbose
         self._stream = stream or sys.stdout
         self._now = now
         self._screen: Screen | None = None
@@ -128,7 +133,12 @@ class Live:
         size = screen.size()
         # The last column is left alone: a cursor beyond it is not where we think.
         return board(
-            plan, stats, self._now(), width=max(1, size.columns - 1), height=size.lines // 2
+            plan,
+            stats,
+            self._now(),
+            width=max(1, size.columns - 1),
+            height=size.lines // 2,
+            verbose=self._verbose,
         )
 
 

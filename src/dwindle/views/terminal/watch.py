@@ -29,6 +29,7 @@ SECOND: Final = 1.0
 """How often the clocks on the screen go on, and logs are looked at."""
 LOOK_FOR_ANOTHER: Final = 2.0
 TAIL_LINES: Final = 3
+PAUSES: Final = "redirect this run? its sessions end for it (y; Enter leaves them at work)"
 HELP: Final = (
     "q          quit; the run goes on",
     "s          stop the run: everything is kept, `dwindle run` goes on",
@@ -191,6 +192,9 @@ class Watch:
 
     def _redirect(self) -> None:
         """On the screen that the person came from; afterwards this one is back."""
+        if self._run.phase() in AT_WORK and not self._is_sure(PAUSES):
+            self._message = "not redirected; its sessions go on"
+            return
         with self._screen.suspended():
             print(f"dwindle redirect (in {self._root})", flush=True)
             command = (sys.executable, "-m", "dwindle", "redirect")

@@ -3,7 +3,8 @@
 Everything that it must know comes on standard input, in its environment or as a folder of its own;
 a key is never an argument. A prompt is never taken for a command of claude's (those begin with a
 slash) and never attaches files (`@path` would, also from outside of the workspace). What it loads,
-calls and keeps besides is switched off as far as it can be.
+calls and keeps besides is switched off as far as it can be: also CLAUDE.md, which the prompt brings
+as of the commit of alignment, since a worker before could have written the one in the tree.
 
 The config directory is claude's own: the login is in there, and is renewed there, so a session may
 write to it. What in it decides over later sessions of the person (settings, hooks, commands,
@@ -39,7 +40,7 @@ from dwindle.adapters.agents.claude.roles import Allowance, allowance, distrust
 from dwindle.adapters.agents.claude.stream import ClaudeStream, LineKind, usage_of
 from dwindle.adapters.agents.reports.schema import report_schema
 from dwindle.kernel.model import Role
-from dwindle.ports.agent import Place
+from dwindle.ports.agent import Place, ReportChannel
 from dwindle.ports.backend import AgentFacts, AgentUnavailable, Engagement
 from dwindle.ports.process import Command, Ended, Secret
 from dwindle.ports.work import Order, Result
@@ -57,6 +58,7 @@ QUIET: Final[Mapping[str, str]] = {
     "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+    "CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1",
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "DISABLE_AUTOUPDATER": "1",
     "DISABLE_ERROR_REPORTING": "1",
@@ -111,6 +113,7 @@ class ClaudeAgent:
     clock: Callable[[], float] = time.time
     """Seconds since 1970."""
     name: str = "claude"
+    channel: ReportChannel = ReportChannel.STRUCTURED
 
     def session(self, order: Order, place: Place) -> ClaudeSession:
         return ClaudeSession(self, order, place)

@@ -6,9 +6,9 @@ worker may write to the workspace and to nothing else of the user's, and other r
 What it would load, call and keep besides is switched off as far as it can be; all of it by `-c`,
 because an unknown name there is ignored by other versions, and an unknown option is not.
 
-From the workspace comes nothing that decides over a session: not its `.codex` folder, and for all
-but the worker neither AGENTS.md nor skills, which a worker before could have written. No repository
-is trusted, so the prompt asks a worker to read AGENTS.md, which codex does not load.
+From the workspace comes nothing that decides over a session: neither its `.codex` folder nor
+AGENTS.md, and for all but the worker no skills, which a worker before could have written. The
+prompt has AGENTS.md as of the commit of alignment.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from dwindle.adapters.agents.npm_program import Program
 from dwindle.adapters.agents.prices import openai_price
 from dwindle.adapters.agents.reports.schema import report_schema, strict
 from dwindle.kernel.model import Role
-from dwindle.ports.agent import Place
+from dwindle.ports.agent import Place, ReportChannel
 from dwindle.ports.backend import AgentFacts, AgentUnavailable, Engagement
 from dwindle.ports.process import Command, Ended, Secret, Strength
 from dwindle.ports.work import Order, Result
@@ -64,12 +64,6 @@ SWITCHED_OFF: Final = (
 )
 """Features. Plugins and apps call others than the model; a snapshot of the shell would write our
 environment to the disk; and who waits for the network, and says so, are we."""
-
-READ_AGENTS_MD: Final = (
-    "If there is a file AGENTS.md in the current directory, read it before you begin: it says how "
-    "to work in this repository."
-)
-"""codex itself shows it only where a repository is trusted, see `_untrusted`."""
 
 TEMPORARY: Final = Path("/tmp")  # noqa: S108 - what codex compares with
 PATIENCE: Final = 5
@@ -118,6 +112,7 @@ class CodexAgent:
     clock: Callable[[], float] = time.time
     """Seconds since 1970."""
     name: str = "codex"
+    channel: ReportChannel = ReportChannel.MESSAGE
 
     def session(self, order: Order, place: Place) -> CodexSession:
         return CodexSession(self, order, place)
@@ -300,10 +295,8 @@ class CodexSession:
         yield from _set("shell_environment_policy.ignore_default_excludes", "true")
         excluded = ",".join(_toml(name) for name in agent.secret)
         yield from _set("shell_environment_policy.exclude", f"[{excluded}]")
-        if works:
-            yield from _set("developer_instructions", _toml(READ_AGENTS_MD))
-        else:
-            yield from _set("project_doc_max_bytes", "0")
+        yield from _set("project_doc_max_bytes", "0")
+        if not works:
             yield from _set("skills.include_instructions", "false")
         yield from _set("projects", _untrusted(self._place.workspace))
         yield from _service(agent)

@@ -19,6 +19,8 @@ MARK: Final = " [...]"
 MAX_PATH: Final = 4096
 MAX_NUMBER: Final = 10**15
 """Nothing that is counted or weighed here comes near it."""
+MISSPELT: Final = 0.82
+"""As alike are `succes` and `success`; `cost` and `scores` are not."""
 
 
 class Faults:
@@ -52,7 +54,7 @@ class Fields:
         known: tuple[str, ...],
         meaningful: tuple[str, ...] | None = None,
     ) -> None:
-        """An unknown key is a fault, unless `meaningful` is given and has nothing like it."""
+        """An unknown key is a fault, unless it is neither misspelt nor one of the `meaningful`."""
         self.where = where
         self.faults = faults
         self.values: Object = {}
@@ -62,11 +64,12 @@ class Fields:
         self.values = {name: value for name, value in found.items() if value is not None}
         for name in found:
             if name not in known:
-                near = difflib.get_close_matches(name[:60], known, n=1)
-                hint = f" (did you mean {near[0]}?)" if near else ""
-                if meaningful is not None and not difflib.get_close_matches(name[:60], meaningful):
+                is_misspelt = difflib.get_close_matches(name[:60], known, cutoff=MISSPELT)
+                if meaningful is not None and not is_misspelt and name not in meaningful:
                     faults.ignored.append(shown(name))
                     continue
+                near = difflib.get_close_matches(name[:60], known, n=1)
+                hint = f" (did you mean {near[0]}?)" if near else ""
                 plain = name.isascii() and name.isidentifier() and len(name) <= 60
                 faults.add(f"{self.at(name if plain else shown(name))} is not a key of it{hint}")
 

@@ -49,11 +49,16 @@ PROBE: Final = (
 VERIFIER: Final = ("passed", "evidence", "failures", "scores", *OPTIONAL)
 EVERY_KEY: Final = (
     *dict.fromkeys(
-        (*WORKER, *PROBE, *VERIFIER, *(k for keys in planner.KNOWN.values() for k in keys))
+        (
+            *WORKER,
+            *PROBE,
+            *VERIFIER,
+            *(k for keys in planner.KNOWN.values() for k in keys if k != "note"),
+        )
     ),
     *("control", "bindings", "status"),
 )
-"""A report with a key like one of these, in the wrong place, means something that we would miss."""
+"""A report with one of these in the wrong place means something that we would miss."""
 BINDING: Final = ("summary", "artifacts")
 SCORE: Final = ("criterion", "score", "evidence")
 

@@ -90,7 +90,7 @@ class LimitSettings:
     max_wall_seconds: Annotated[int, kinds.COUNT] = 86400
     max_tokens: Annotated[int | None, kinds.COUNT] = None
     max_cost_usd: Annotated[float | None, kinds.AMOUNT] = None
-    execute_root: Annotated[bool, kinds.FLAG] = False
+    execute_root: Annotated[bool, kinds.FLAG] = True
     output_bytes: Annotated[int, kinds.COUNT] = 1 << 20
     check_timeout_seconds: Annotated[int, kinds.COUNT] = 600
     processes: Annotated[int, kinds.COUNT] = 4096

@@ -157,6 +157,7 @@ def _control(record: wire.Control) -> model.Control:
             commit=aligned.commit,
             pins=aligned.pins,
             tests=tuple(Counted(command=t.command, ran=t.ran) for t in aligned.tests),
+            branch=aligned.branch,
         ),
     )
 
@@ -166,6 +167,7 @@ def _verification(record: wire.Verification) -> model.Verification:
         passed=record.passed,
         rounds_without_gaps=record.rounds_without_gaps,
         unmended=record.unmended,
+        not_passed=record.not_passed,
         questions=tuple(
             model.Question(**structs.asdict(question)) for question in record.questions
         ),

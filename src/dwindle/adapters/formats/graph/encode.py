@@ -17,6 +17,7 @@ from dwindle.adapters.formats.graph.spelling import flag, name, names, number, t
 from dwindle.adapters.formats.graph.wire import OPTIONAL_LIMITS
 from dwindle.kernel.model import (
     ROOT,
+    Aligned,
     Answer,
     Atom,
     BaseCase,
@@ -165,13 +166,7 @@ def control(plan: Plan) -> str:
     usual = Spent(created=len(plan.atoms))
     lines += _block("spent", _SPENT, plan.spent, usual)
     if run.aligned is not None:
-        lines += ["  aligned:", f"    commit: {text(run.aligned.commit)}"]
-        if run.aligned.pins:
-            lines.append(f"    pins: {texts(run.aligned.pins)}")
-        if run.aligned.tests:
-            lines.append("    tests:")
-        for counted in run.aligned.tests:
-            lines += [f"      - command: {text(counted.command)}", f"        ran: {counted.ran}"]
+        lines += ["  aligned:", *_aligned(run.aligned)]
     if plan.sessions:
         lines.append("  in_flight:")
         lines += _in_flight(plan)
@@ -189,6 +184,19 @@ def _block(title: str, names_: tuple[str, ...], record: object, usual: object) -
         yield f"  {title}:"
     for field in unusual:
         yield f"    {field}: {_scalar(getattr(record, field))}"
+
+
+def _aligned(aligned: Aligned) -> Iterator[str]:
+    yield f"    commit: {text(aligned.commit)}"
+    if aligned.branch:
+        yield f"    branch: {text(aligned.branch)}"
+    if aligned.pins:
+        yield f"    pins: {texts(aligned.pins)}"
+    if aligned.tests:
+        yield "    tests:"
+    for counted in aligned.tests:
+        yield f"      - command: {text(counted.command)}"
+        yield f"        ran: {counted.ran}"
 
 
 def _in_flight(plan: Plan) -> Iterator[str]:
@@ -209,6 +217,10 @@ def _verification(last: Verification) -> Iterator[str]:
         yield f"    rounds_without_gaps: {last.rounds_without_gaps}"
     if last.unmended:
         yield f"    unmended: {last.unmended}"
+    if last.not_passed:
+        yield "    not_passed:"
+    for item in last.not_passed:
+        yield f"      - {text(item)}"
     if last.questions:
         yield "    questions:"
     for question in last.questions:

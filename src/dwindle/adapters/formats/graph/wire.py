@@ -149,6 +149,7 @@ class Aligned(Record, frozen=True):
     commit: str
     pins: tuple[str, ...] = ()
     tests: tuple[Counted, ...] = ()
+    branch: str = ""
 
 
 class InFlight(Record, frozen=True, kw_only=True):
@@ -185,6 +186,7 @@ class Verification(Record, frozen=True):
     passed: bool = False
     rounds_without_gaps: int = 0
     unmended: int = 0
+    not_passed: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
 
 

@@ -12,9 +12,12 @@ base case either: the guard stands in its place, and running it is not the file'
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
+from dwindle.adapters.formats.tree.file import decode
 from dwindle.adapters.formats.tree.rules import MAX_DEPTH
 from dwindle.adapters.formats.tree.walk import depth_first, derive_passes, place
 from dwindle.adapters.formats.tree.wire import TreeDocument, TreeNode
@@ -32,7 +35,7 @@ from dwindle.kernel.model import (
     Spent,
     Status,
 )
-from dwindle.ports.iteration import Kind
+from dwindle.kernel.tree_edits import TREE_ROOT
 
 TREE_LIMITS: Final = Limits(
     max_iterations=50,
@@ -50,10 +53,16 @@ TREE_LIMITS: Final = Limits(
 )
 """What holds for a tree unless configured: no redirects, no verification rounds, no choices."""
 
-Charges = Mapping[AtomId, Mapping[Kind, int]]
-"""How many iterations of each kind the branch has for a node."""
+_NONE: Final[Mapping[AtomId, int]] = {}
 
-_NONE: Final[Charges] = {}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeStep:
+    """One iteration on the branch: its node, and the tree file before and after it."""
+
+    node: str
+    before: bytes
+    after: bytes
 
 
 def to_plan(  # noqa: PLR0913 - a tree, and what is not in its file
@@ -61,14 +70,15 @@ def to_plan(  # noqa: PLR0913 - a tree, and what is not in its file
     *,
     limits: Limits = TREE_LIMITS,
     goal: str | None = None,
-    execute_root: bool = False,
-    charged: Charges = _NONE,
+    execute_root: bool = True,
+    planned: Mapping[AtomId, int] = _NONE,
     ids_seen: int | None = None,
 ) -> Plan:
     """The plan of a valid tree.
 
     `goal` is the goal's text where the root's own sentence is not enough. A root that is not to be
-    executed has no attempts: it is only planned. `ids_seen` counts the ids that were ever on the
+    executed has no attempts: it is only planned. `planned` has the planning sessions that each node
+    has used (see `plannings_used`). `ids_seen` counts the ids that were ever on the
     branch; those that stand in the tree now are counted in any case.
     """
     nodes = [path[-1] for path in depth_first(derive_passes(tree).root)]
@@ -87,7 +97,7 @@ def to_plan(  # noqa: PLR0913 - a tree, and what is not in its file
         atoms={
             AtomId(node.id): _atom(
                 node,
-                charged.get(AtomId(node.id), {}),
+                planned.get(AtomId(node.id), 0),
                 most=0 if node is nodes[0] and not execute_root else node.max_attempts,
             )
             for node in nodes
@@ -104,23 +114,39 @@ def to_plan(  # noqa: PLR0913 - a tree, and what is not in its file
     )
 
 
-def planning_used(attempts: int, most: int, iterations: Mapping[Kind, int]) -> int:
-    """Planning sessions of a node, from what its commits say and its counter holds.
+def plannings_used(steps: Iterable[TreeStep], *, execute_root: bool = True) -> dict[AtomId, int]:
+    """The planning sessions that each node has used, from what iterations did to its `attempts`.
 
-    A commit says decompose or execute. Every execute has raised `attempts`; so has a decompose
-    whose session failed. Up to the node's `most`, these were sessions that might have worked, and
-    what is above it were planning sessions that failed: only those come after the last attempt.
+    A session that planned leaves them as they were. One that failed raises them; if none was left
+    before, it was a planning session. Only the runner lowers them: for a leaf that was rewritten
+    and paid a planning session for it, whichever node the iteration was about.
     """
-    worked = max(0, min(attempts, most) - iterations.get(Kind.EXECUTE, 0))
-    return max(0, iterations.get(Kind.DECOMPOSE, 0) - worked)
+    used: Counter[AtomId] = Counter()
+    for step in steps:
+        before, after = _by_id(step.before), _by_id(step.after)
+        for name, was in before.items():
+            now = after.get(name)
+            if now is None or now.passes:
+                continue
+            is_own = name == step.node
+            most = 0 if name == TREE_ROOT and not execute_root else was.max_attempts
+            stayed, spent = now.attempts == was.attempts, was.attempts >= most
+            if now.attempts < was.attempts or (is_own and (stayed or spent)):
+                used[AtomId(name)] += 1
+    return used
 
 
-def _atom(node: TreeNode, iterations: Mapping[Kind, int], *, most: int) -> Atom:
+def _by_id(content: bytes) -> dict[str, TreeNode]:
+    tree = decode(content).tree
+    return {} if tree is None else {path[-1].id: path[-1] for path in depth_first(tree.root)}
+
+
+def _atom(node: TreeNode, planned: int, *, most: int) -> Atom:
     return Atom(
         id=AtomId(node.id),
         description=node.goal,
         status=Status.RESOLVED if node.passes else Status.PENDING,
         attempts=node.attempts,
         max_attempts=most,
-        probes=planning_used(node.attempts, most, iterations),
+        probes=planned,
     )

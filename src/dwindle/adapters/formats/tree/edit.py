@@ -47,7 +47,7 @@ class TaskTreeFormat:
             problems = (*changes_refused(old, new, text=after), *_returned(old, new, gone))
             return Judged(content=before, problems=problems)
         content = encode(new)
-        return Judged(content=content, edit=None if content == before else edit_of(new))
+        return Judged(content=content, edit=None if content == before else edit_of(new, old))
 
     def written(self, content: bytes, plan: Plan) -> bytes:
         tree = _valid(content)
@@ -60,9 +60,12 @@ class TaskTreeFormat:
         return encode(replace(tree, root=rebuilt(tree.root, make)))
 
 
-def edit_of(tree: TreeDocument) -> TreeEdit:
+def edit_of(tree: TreeDocument, before: TreeDocument) -> TreeEdit:
     """The whole tree as the kernel takes it over."""
+    was = {path[-1].id: _task(path[-1]) for path in depth_first(before.root)}
+    now = {path[-1].id: _task(path[-1]) for path in depth_first(tree.root)}
     return TreeEdit(
+        rewritten=tuple(AtomId(n) for n, task in now.items() if was.get(n, task) != task),
         nodes=tuple(
             TreeAtom(
                 id=AtomId(path[-1].id),
@@ -72,8 +75,12 @@ def edit_of(tree: TreeDocument) -> TreeEdit:
                 max_attempts=path[-1].max_attempts,
             )
             for path in depth_first(tree.root)
-        )
+        ),
     )
+
+
+def _task(node: TreeNode) -> tuple[str, tuple[str, ...]]:
+    return node.goal, node.acceptance
 
 
 def ids_in(content: bytes) -> tuple[str, ...]:

@@ -47,10 +47,12 @@ _PEOPLE = tuple(
 class GitInPlace:
     """The InPlace of one run. Made by `open`, ended by `close`."""
 
-    def __init__(self, state: CheckoutState, *, made_branch: bool) -> None:
+    def __init__(self, state: CheckoutState, *, made_branch: bool, began_on: str) -> None:
         self._state = state
         self.made_branch = made_branch
         """Whether the branch of the run did not exist before."""
+        self.began_on = began_on
+        """The branch that was checked out before; empty if there was none, or it was this one."""
         self.begun = state.run_head.begun()
         """The commit that an agent of a killed runner began with; None if none was at work."""
         self._end = weakref.finalize(self, os.close, state.git.held[-1])
@@ -77,7 +79,7 @@ class GitInPlace:
         except BaseException:
             os.close(presence)
             raise
-        return cls(found, made_branch=standing.made)
+        return cls(found, made_branch=standing.made, began_on=standing.began_on)
 
     def close(self) -> None:
         """No call after this one."""

@@ -12,6 +12,7 @@ asyncio) share the parsing.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
@@ -91,11 +92,11 @@ class BranchHistory:
         found = ((one, one.iteration(self.run)) for one in self.commits)
         return History(
             done=tuple(
-                Done(iteration=iteration, commit=one.commit, tests=one.tests)
+                Done(iteration=iteration, commit=one.commit, parent=one.parent, tests=one.tests)
                 for one, iteration in found
                 if iteration is not None
             ),
-            trees=tuple(dict.fromkeys(self.trees.values())),
+            trees=self.trees,
             start=self.start,
         )
 
@@ -123,22 +124,28 @@ def branch_history(run: str, tip: str, since: str | None = None) -> Reader[Branc
 
 def file_contents(path: str, commits: Iterable[str]) -> Reader[dict[str, bytes]]:
     """The content of a file by commit; commits without the file are left out."""
-    asked = list(commits)
-    names = "".join(f"{commit}:{path}\n" for commit in asked).encode()
-    out = yield GitQuestion(("cat-file", "--batch-check=%(objectname) %(objecttype)"), names)
-    lines = out.decode(errors="replace").splitlines()
-    blob_of = {
-        commit: line.split()[0]
-        for commit, line in zip(asked, lines, strict=True)
-        if line.endswith(" blob")
-    }
+    found = yield from contents(f"{commit}:{path}" for commit in commits)
+    return {name.partition(":")[0]: content for name, content in found.items()}
+
+
+def contents(names: Iterable[str], largest: int = sys.maxsize) -> Reader[dict[str, bytes]]:
+    """By `COMMIT:PATH`; what is no file there, or a larger one, is left out."""
+    asked = list(names)
+    stdin = "".join(f"{name}\n" for name in asked).encode("utf-8", "surrogateescape")
+    shape = "--batch-check=%(objectname) %(objecttype) %(objectsize)"
+    out = yield GitQuestion(("cat-file", shape), stdin)
+    blob_of = {}
+    for name, line in zip(asked, out.decode(errors="replace").splitlines(), strict=True):
+        blob, _, facts = line.partition(" ")
+        if facts.startswith("blob ") and int(facts.removeprefix("blob ")) <= largest:
+            blob_of[name] = blob
     blobs = list(dict.fromkeys(blob_of.values()))
     if not blobs:
         return {}
     stdin = "".join(f"{blob}\n" for blob in blobs).encode()
     out = yield GitQuestion(("cat-file", "--batch=%(objectsize)"), stdin)
-    contents = dict(zip(blobs, _sized(out), strict=True))
-    return {commit: contents[blob] for commit, blob in blob_of.items()}
+    found = dict(zip(blobs, _sized(out), strict=True))
+    return {name: found[blob] for name, blob in blob_of.items()}
 
 
 def _sized(out: bytes) -> Iterator[bytes]:

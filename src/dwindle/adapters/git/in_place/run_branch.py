@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dwindle.adapters.git.command import DURABLE, Git, GitResult
@@ -71,6 +71,8 @@ class RunPosition:
     ref: str
     made: bool
     """Whether the branch was made just now."""
+    began_on: str = ""
+    """The branch that was checked out before; empty if there was none, or if it was this one."""
 
 
 def agent_note(admin: Path) -> tuple[str, str]:
@@ -105,7 +107,7 @@ async def choose_branch(
         return RunPosition(run=at, ref=ref, made=False)
     if here:
         return await _stay(repository, ref, run, mint)
-    return await _go(repository, run, mint)
+    return replace(await _go(repository, run, mint), began_on=ref.removeprefix(HEADS))
 
 
 async def _stay(

@@ -67,9 +67,20 @@ class IntegrationBranch:
         await self._move(f"create {kept} {old}\nupdate {self.ref} {tip} {old}\n", tip)
         return lost
 
+    async def rebase(self, start: str) -> tuple[AtomId, ...]:
+        """Replay it on a later commit of the person's; return the atoms that were lost."""
+        self.start = start
+        return await self.rebuild(())
+
     async def restore(self, atoms: Sequence[AtomId]) -> bool:
-        """Undo the last rebuild that took these atoms off, if nothing else has come since."""
-        texts = {commit.text for commit in await self.commits()}
+        """Undo the last rebuild that took these atoms off, if nothing else has come since.
+
+        A rebuild on a later commit has also brought the person's own commits, which they have.
+        """
+        theirs = ("--not", "--exclude=runner/*", "--branches")
+        words = ("rev-list", f"{self.start}..{self.tip}", *theirs)
+        ours = (await self.repository.git.tell(*words)).text.splitlines()
+        texts = {commit.text for commit in await self.commits() if commit.id in ours}
         for tip in await self._kept_tips():
             commits = await commits_between(self.repository.git, self.start, tip)
             had = {commit.atom for commit in commits}

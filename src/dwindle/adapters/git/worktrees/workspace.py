@@ -15,7 +15,6 @@ from dwindle.adapters.git.command import lock_presence, open_presence, report_di
 from dwindle.adapters.git.commit_message import attempts_of, branch_of, message, session_in
 from dwindle.adapters.git.common_dir import Filters
 from dwindle.adapters.git.files import entries_below
-from dwindle.adapters.git.landing import Landed, land
 from dwindle.adapters.git.refs import configuration, ref_moves, watched_refs
 from dwindle.adapters.git.repository import MADE_BY_US, Repository, find
 from dwindle.adapters.git.worktrees.branch import IntegrationBranch, open_branch
@@ -343,13 +342,16 @@ class GitWorkspace:
         return await asyncio.shield(move())
 
     @report_disk_errors
+    async def rebase(self, start: str) -> tuple[AtomId, ...]:
+        """From now on the run begins at this commit; the atoms whose work does not apply there."""
+        async with self._moving:
+            return await self._branch.rebase(start)
+
+    @report_disk_errors
     async def restore(self, atoms: Sequence[AtomId]) -> bool:
         """Put the work of these atoms back: it was taken off, and that was never recorded."""
         async with self._moving:
             return await self._branch.restore(atoms)
-
-    async def land(self, onto: str | None = None) -> Landed:
-        return await land(self._repository, self._branch.run, onto)
 
     # --- fresh trees ----------------------------------------------------------------------------
 

@@ -116,7 +116,7 @@ class CleanGuard:
             return ()
         return steering.paths.overlay(await self.checkouts.changed(commit)).later
 
-    async def judge(
+    async def judge(  # noqa: PLR0913 - what a round is made of
         self,
         commit: str,
         seconds: float,
@@ -124,8 +124,9 @@ class CleanGuard:
         *,
         without: Sequence[str] = (),
         least: int | None = None,
+        fixed: Sequence[str] = (),
     ) -> CleanJudgement:
-        """Green without the new tests, and with them."""
+        """Green without the new tests, and with them; what it runs cannot change `fixed`."""
         clock = asyncio.get_running_loop().time
         began = clock()
         least = self.tests if self.tests is not None else least
@@ -136,18 +137,19 @@ class CleanGuard:
         for left_out, name, tests in rounds:
             log = None if logs is None else logs / name
             left = seconds - (clock() - began)
-            found = await self._judge(commit, left_out, left, log, tests)
+            found = await self._judge(commit, left_out, left, log, tests, fixed)
             if found.verdict is not Guarded.PASS:
                 break
         return replace(found, seconds=clock() - began)
 
-    async def _judge(
+    async def _judge(  # noqa: PLR0913, PLR0917 - one round of the above
         self,
         commit: str,
         without: tuple[str, ...],
         seconds: float,
         log: Path | None,
         least: int | None,
+        fixed: Sequence[str],
     ) -> CleanJudgement:
         clock = asyncio.get_running_loop().time
         end = clock() + seconds
@@ -164,7 +166,7 @@ class CleanGuard:
                 return CleanJudgement(trouble=TOO_LATE, timed_out=True)
             if log is not None:
                 await asyncio.to_thread(log.touch)  # exists also if nothing is printed
-            judgement = await replace(self.guard, checkout=tree).run(left, log, least)
+            judgement = await replace(self.guard, checkout=tree).run(left, log, least, fixed)
         finally:
             await shielded(self.checkouts.discard(tree))
         return CleanJudgement(

@@ -6,19 +6,22 @@ the checkout, has to say that tests ran, that none failed, and that there are no
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from dwindle.ports.checks import Counter, Counting
+from dwindle.ports.fixed_files import FixedFiles, fixed_in
 from dwindle.ports.iteration import Guarded
 from dwindle.ports.process import Command, Containment, Ended
 from dwindle.runner.gate.steering import NOTHING_STEERS
 from dwindle.runner.modes.tree.guard_files import GuardSteering
 from dwindle.text import amounts
+from dwindle.text.escape import without_colours
 
 LAST_LINES = 20
+NOTHING_FIXED = FixedFiles()
 FEWER = "[guard] fewer_tests = true lets that pass"
 
 
@@ -71,9 +74,15 @@ class Guard:
         """Whether tests have to be counted, and can be."""
         return not self.fewer_tests and self.is_countable
 
-    async def run(self, seconds: float, log: Path | None, least: int | None = None) -> Judgement:
-        """`least` is how many tests there have to be."""
-        command = self._command(seconds, log)
+    async def run(
+        self,
+        seconds: float,
+        log: Path | None,
+        least: int | None = None,
+        fixed: Sequence[str] = (),
+    ) -> Judgement:
+        """`least` is how many tests there have to be; what it runs cannot change `fixed`."""
+        command = self._command(seconds, log, fixed_in(self.checkout, fixed))
         with self._counting(command) as counting:
             if counting is None:
                 return Judgement(ended=await self.containment.run(command))
@@ -87,17 +96,20 @@ class Guard:
     def _counting(self, command: Command) -> AbstractContextManager[Counting | None]:
         return nullcontext() if self.counter is None else self.counter.counting(command)
 
-    def _command(self, seconds: float, log: Path | None) -> Command:
+    def _command(
+        self, seconds: float, log: Path | None, fixed: FixedFiles = NOTHING_FIXED
+    ) -> Command:
         return Command(
             argv=self.command,
             cwd=self.checkout,
             environment=self.environment,
             timeout_seconds=seconds,
             output_bytes=self.output_bytes,
-            writable=(self.checkout, *self.writable),
-            readable=self.readable,
+            writable=(self.checkout, *fixed.above, *self.writable),
+            readable=(*fixed.files, *self.readable),
             hidden=self.hidden,
             network=self.network,
+            traces=False,
             log=log,
         )
 
@@ -116,5 +128,5 @@ def words(guard: Guard, judgement: Judgement) -> str:
     else:
         how = f"it ended with exit code {ended.exit_code}"
     said = (ended.stdout.text().rstrip() + "\n" + ended.stderr.text().rstrip()).strip()
-    lines = "\n".join(said.splitlines()[-LAST_LINES:])
+    lines = "\n".join(without_colours(said).splitlines()[-LAST_LINES:])
     return f"{guard.line} is red: {how}" + (f"\n{lines}" if lines else "")

@@ -15,6 +15,9 @@ An agent may change other files that the command or its recipes name, often with
 test has to be run. The user is told when one of them changed in the iteration that it judged, and
 when no commit has it.
 
+Compiled Python that git does not ignore is taken out as well: no one wrote it, and a judge must not
+read it. It is no reason to fail an attempt.
+
 With work paths (`[guard] work_paths`) there is no list: git says what changed, and whatever lies
 outside is put back. What git ignores is not looked at then, since a clean checkout has none of it.
 """
@@ -38,6 +41,7 @@ from dwindle.runner.modes.tree import owned_file
 from dwindle.text.escape import escape
 from dwindle.toolchains.recipes import MOST_BYTES as MOST_RECIPE_BYTES
 from dwindle.toolchains.steering_files import named_files
+from dwindle.toolchains.test_files import is_bytecode
 
 MOST_BYTES: Final = 16 << 20
 MOST_NAMED: Final = 100
@@ -83,6 +87,11 @@ class Restoration:
         return f"{what}: {self.named} ({allow}){kept}"
 
     @property
+    def is_work(self) -> bool:
+        """Whether it can be missed: Python makes its bytecode again, and no agent wrote it."""
+        return not all(map(is_bytecode, self.paths))
+
+    @property
     def named(self) -> str:
         """The paths as the note names them."""
         in_part = f" ({IN_PART})" if self.by_work_paths else ""
@@ -107,12 +116,18 @@ class SteeringSnapshot:
     steering: GuardSteering
     content: Mapping[str, bytes] = field(default_factory=dict)
 
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """What code that the guard runs cannot change; with work paths, the tests as well."""
+        steering = self.steering
+        tests = steering.paths.fixed if isinstance(steering, OutsideWorkPaths) else ()
+        steers = (path for path in self.content if not steering.is_mixed(path))
+        return tuple(dict.fromkeys((*tests, *steers)))
+
     async def restore(
         self, place: InPlace, base: str, paths: Sequence[str], name: str, keep: Keep
     ) -> Restoration:
         """`paths` is what git sees; git keeps it under a name before anything is restored."""
-        if self.steering.is_empty:
-            return Restoration()
         reverted, merged = self._split_changes(paths)
         ref = None
         if reverted or merged:
@@ -155,9 +170,10 @@ class SteeringSnapshot:
         """The files to revert, and those to merge, with the text that they should have."""
         reverted, merged = [], {}
         work = [path for path in paths if not is_of_the_runner(path)]
-        leading_out = links_out(self.top, work) if self.steering.by_work_paths else frozenset()
+        leading_out = links_out(self.top, work)  # no work, with work paths or without
         for path in paths:
-            if self.steering.steers(path, self._exists) or path in leading_out:
+            is_compiled = is_bytecode(path) and not self.steering.is_wanted(path)
+            if is_compiled or path in leading_out or self.steering.steers(path, self._exists):
                 reverted.append(path)
             elif self.steering.is_mixed(path):
                 now = self._now(path)

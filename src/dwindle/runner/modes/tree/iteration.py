@@ -7,10 +7,12 @@ what the agent says. The mode closes the iteration: the event, the tree file, th
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final
 
 from dwindle.kernel import tree_edits
@@ -20,7 +22,16 @@ from dwindle.ports.in_place import Done, InPlace
 from dwindle.ports.iteration import Guarded, Kind
 from dwindle.ports.process import Ended, Secret
 from dwindle.ports.tree import Judged, TreeFormat
-from dwindle.ports.work import ENDS_THE_RUN, PASSES, NoReport, Trouble, WorkOrder
+from dwindle.ports.work import (
+    ENDS_THE_RUN,
+    NOT_BRIEFED,
+    PASSES,
+    Briefing,
+    NoReport,
+    Trouble,
+    WorkerReport,
+    WorkOrder,
+)
 from dwindle.runner.modes.tree import guard_files, node_tools, owned_file
 from dwindle.runner.modes.tree.clean_guard import (
     CHANGED,
@@ -81,6 +92,8 @@ class Bench:
     """For agent and guard together."""
     secrets: tuple[Secret, ...] = field(default=(), repr=False)
     """Redacted from every log."""
+    briefing: Briefing = NOT_BRIEFED
+    """As of the commit where the run began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +120,11 @@ class Task:
         """The name under which its work is set aside."""
         return f"{self.order.atom}/{self.order.attempt}"
 
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """What decides, and must not be changed while the guard runs."""
+        return () if self.snapshot is None else self.snapshot.fixed
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IterationOutcome:
@@ -121,6 +139,10 @@ class IterationOutcome:
     clean: CleanJudgement | None = None
     """Of the guard in a clean checkout, if that was asked."""
     usage: Usage
+    summary: str = ""
+    """In the agent's own words, if it left a report."""
+    paths: tuple[str, ...] = ()
+    """What it changed and was not put back."""
     crash: str = ""
     """Why the session failed; empty if it ended well."""
     timed_out: bool = False
@@ -182,6 +204,8 @@ async def iterate(
         guarded=Guarded.SKIPPED,
         agent=ended,
         usage=usage,
+        summary=report.summary if isinstance(report, WorkerReport) else "",
+        paths=paths,
         crash=crash,
         timed_out=ended.timed_out,
         refused_text=(after or b"") if judged.problems else b"",
@@ -197,11 +221,11 @@ async def iterate(
     if left <= 0:
         return replace(outcome, timed_out=True, crash="no time was left for the guard")
     task.log.guard.touch()  # exists also if nothing is printed
-    judgement = await bench.guard.run(left, task.log.guard, task.tests)
+    judgement = await bench.guard.run(left, task.log.guard, task.tests, task.fixed)
     bench.ours.restore(task.log.folder)
     _restore_settings(bench, task, config)
     notes = (*outcome.notes, *guard_files.ignored_notes(bench.place.ignored(tuple(now))))
-    is_news = back.paths and not _is_told(plan, task, back)
+    is_news = back.is_work and not _is_told(plan, task, back)
     outcome = replace(
         outcome,
         judgement=judgement,
@@ -234,20 +258,34 @@ async def _clean_judgement(
     after = completed(plan, resolved(bench.guard, task, outcome))
     if after is None:
         return None
-    tree = bench.place.path / TREE
-    owned_file.make_way(tree)
-    tree.write_bytes(bench.form.written(outcome.judged.content, after))
-    commit = await bench.place.preview(task.base, "what would be committed\n")
+    tree, content = bench.place.path / TREE, outcome.judged.content
+    passed = bench.form.written(content, after)
+    with _shown_as(tree, passed, else_=content):
+        commit = await bench.place.preview(task.base, "what would be committed\n")
     new = await bench.clean.new_tests(commit)
     differs = new or await bench.place.unseen(task.base)
     if not differs and not await asyncio.to_thread(has_empty_folder, bench.place.path):
         return None
     guard = outcome.guard
     left = bench.seconds - outcome.agent.seconds - (guard.seconds if guard else 0.0)
-    found = await bench.clean.judge(commit, left, task.log.folder, without=new, least=outcome.tests)
-    if not await bench.place.is_still(task.base, commit):
-        return replace(found, trouble=CHANGED)
+    found = await bench.clean.judge(
+        commit, left, task.log.folder, without=new, least=outcome.tests, fixed=task.fixed
+    )
+    with _shown_as(tree, passed, else_=content):
+        if not await bench.place.is_still(task.base, commit):
+            return replace(found, trouble=CHANGED)
     return found
+
+
+@contextlib.contextmanager
+def _shown_as(tree: Path, content: bytes, *, else_: bytes) -> Iterator[None]:
+    """The tree file as it would be, for git to see; it must not say so while nothing is decided."""
+    owned_file.make_way(tree)
+    tree.write_bytes(content)
+    try:
+        yield
+    finally:
+        tree.write_bytes(else_)
 
 
 def is_passed(outcome: IterationOutcome, node: AtomId) -> bool:

@@ -10,7 +10,7 @@ decides nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +33,7 @@ from dwindle.kernel.model import AtomId, Plan, Problem, Role, StopCode
 from dwindle.kernel.tree_edits import TREE_ROOT, is_refused
 from dwindle.ports.in_place import Done
 from dwindle.ports.iteration import Guarded, Iteration, Kind
+from dwindle.ports.process import Secret
 from dwindle.ports.store import PlanFile
 from dwindle.ports.work import PASSES
 from dwindle.ports.workspace import WorkspaceFailed
@@ -41,7 +42,7 @@ from dwindle.runner.inbox import Inbox
 from dwindle.runner.modes.mode import Mode
 from dwindle.runner.modes.tree import guard as guards
 from dwindle.runner.modes.tree import node_tools, owned_file
-from dwindle.runner.modes.tree.guard_files import OUTSIDE, RESTORED
+from dwindle.runner.modes.tree.guard_files import OUTSIDE, RESTORED, short_list
 from dwindle.runner.modes.tree.iteration import (
     TREE,
     AgentGone,
@@ -59,10 +60,14 @@ from dwindle.runner.modes.tree.log import IterationLog
 from dwindle.runner.modes.tree.prompt import Phase, Refusal
 from dwindle.runner.modes.tree.task import Chosen, TreeProgress, task_of
 from dwindle.runner.shield import shielded
+from dwindle.text.redact import redact
+from dwindle.text.terminal import one_line
 
 REASON: Final = 4000
 SHOWN: Final = 10
 """Paths that are listed when a checkout is not clean."""
+SUMMARY: Final = 300
+"""Characters of an agent's words in the message of a commit."""
 NOTED: Final = 20
 """Notes about an iteration that go into the journal; `meta.json` has all of them."""
 PATCH: Final = 16 << 20
@@ -236,7 +241,8 @@ class TreeMode(Mode):
             kind=outcome.kind,
             guard=outcome.guarded,
         )
-        commit = await bench.place.commit(task.base, iteration.message(outcome.tests))
+        message = iteration.message(outcome.tests, list(_did(outcome, bench.secrets)))
+        commit = await bench.place.commit(task.base, message)
         progress.content, progress.tests = content, outcome.tests
         progress.done.append(Done(iteration=iteration, commit=commit, tests=outcome.tests))
         progress.seen.update(dict.fromkeys(plan.atoms))
@@ -280,6 +286,14 @@ class TreeMode(Mode):
             words = "the guard is green, but the node was split or removed in the same session"
             return replace(failed, reason=words)
         return resolved(self._bench.guard, task, outcome)
+
+
+def _did(outcome: IterationOutcome, secrets: Sequence[Secret]) -> Iterator[str]:
+    """What the message of the commit says for people: the same for the same outcome."""
+    if outcome.summary.strip():
+        yield bounded(one_line(outcome.summary), SUMMARY)
+    if paths := sorted(path for path in outcome.paths if path != TREE):
+        yield redact(f"changed {one_line(short_list(paths))}", secrets)
 
 
 async def _over(task: asyncio.Task[None]) -> None:

@@ -61,15 +61,21 @@ class Pack:
     """`context.md` of the node's own folder."""
     tools: tuple[str, ...] | None = None
     """The only ones that it may use; None: all that it has."""
+    rules: tuple[tuple[str, str], ...] = ()
+    """File name and text of the repository's rules for agents, as of where the run began."""
     guard: str
     work_paths: tuple[str, ...] = ()
     """Where it may change files; empty: anywhere but at what steers the guard."""
+    deliverables: tuple[str, ...] = ()
+    """Files that steer the guard and that it may change all the same."""
     last: Iteration | None = None
     """The iteration before this one on the same node."""
     is_green: bool = False
     """Its guard was green, and only files that were put back kept the node from passing."""
     refusal: Refusal | None = None
     max_attempts: int = 3
+    usual_attempts: int = 3
+    """Of a new node."""
 
 
 CONTRACT: Final = """\
@@ -81,8 +87,9 @@ What is to be known stands in this repository. You work in the current directory
 `.runner/tree.json` is the plan: a strict JSON tree of goals. It is the only record of progress.
 - A node with `"passes": true` is done and never changes again: neither its fields, nor its place,
   nor what is below it. Improve on it in a new node.
-- `passes` and `attempts` are written by the loop alone. `max_attempts` may be set on a node that
-  you add, from 1 to 10, and never changed. An id that was removed does not come back.
+- `passes` and `attempts` are written by the loop alone. A node that you add has `max_attempts` %d,
+  or another number from 1 to 10 that fits it, which never changes. An id that was removed does not
+  come back.
 - You may add, edit, reorder and remove open nodes, in the whole tree. At least one stays open.
 - Keep the file valid: exactly the fields that are there, each id once, two-space JSON. An edit that
   breaks a rule is refused as a whole.
@@ -102,6 +109,10 @@ scripts in package.json), settings and hooks of test tools (conftest.py, pytest.
 table of pyproject.toml and their like). What tests need belongs into the test files. Fewer tests
 than before are no success. Only a person can allow more, in the settings: if it has to be, say so
 in `.runner/HUMAN_QUESTIONS.md`."""
+
+DELIVERED: Final = """\
+These it leaves as you wrote them, so you may make or change them where the goal needs it:
+"""
 
 WITHIN: Final = """\
 # Where you may change files
@@ -140,9 +151,10 @@ Do one of two things for the selected node:
     Phase.PLAN: """\
 # Now: plan, and nothing else
 
-Change nothing outside of `.runner/`: it would be set aside and undone. Give the selected node
-children that together are the whole of it, or replace it by new nodes with new ids that can be
-done.""",
+Change nothing outside of `.runner/`: it would be set aside and undone. Do one of three things:
+- give the selected node children that together are the whole of it;
+- rewrite its goal or its acceptance so that it can be done, and it has its attempts back; or
+- replace it by new nodes with new ids that can be done.""",
     Phase.REPAIR: """\
 # Now: repair the plan, and nothing else
 
@@ -157,8 +169,11 @@ def prompt_of(pack: Pack) -> str:
 
 
 def _sections(pack: Pack) -> Iterator[str]:
-    yield CONTRACT
+    yield CONTRACT % pack.usual_attempts
     yield "# Goal\n\n" + fenced(head(pack.goal, GOAL))
+    if pack.rules:
+        rules = [f"`{name}`\n{fenced(text)}" for name, text in pack.rules]
+        yield "# Rules of this repository\n\n" + "\n\n".join(rules)
     yield "# Tree\n\n" + "\n".join(_tree(pack))
     yield "# Selected node\n\n" + "\n".join(_selected_node(pack))
     written = [(name, text) for name, text in pack.notes if text.strip()]
@@ -167,7 +182,9 @@ def _sections(pack: Pack) -> Iterator[str]:
         yield "# Notes\n\n" + "\n\n".join(parts)
     if pack.work_paths:
         yield WITHIN + fenced("\n".join(f"- {path}" for path in pack.work_paths))
-    yield f"{GUARDED}\n    {pack.guard}\n\n{COUNTED if pack.work_paths else STEERED}"
+    guard = f"{GUARDED}\n    {pack.guard}\n\n{COUNTED if pack.work_paths else STEERED}"
+    listed = fenced("\n".join(f"- {path}" for path in pack.deliverables))
+    yield f"{guard}\n{DELIVERED}{listed}" if pack.deliverables else guard
     yield TASKS[pack.phase] + "\n" + PROCEED
     if pack.refusal is not None and pack.phase is Phase.REPAIR:
         yield _refusal_section(pack.refusal)

@@ -13,7 +13,6 @@ from dwindle.ports.in_place import Done
 from dwindle.ports.iteration import Guarded, Kind
 from dwindle.ports.tree import Node
 from dwindle.ports.work import Purpose, Step, WorkOrder
-from dwindle.runner.gate.work_paths import OutsideWorkPaths
 from dwindle.runner.modes.tree import owned_file
 from dwindle.runner.modes.tree.iteration import Bench, Task
 from dwindle.runner.modes.tree.log import IterationLog
@@ -89,6 +88,7 @@ def task_of(  # noqa: PLR0913, PLR0917 - what an iteration is made from
         tools=chosen.tools,
         failed=path[-1].attempts,
         agent=chosen.agent,
+        briefing=bench.briefing,
     )
     steering = bench.guard.steering
     pack = Pack(
@@ -100,12 +100,15 @@ def task_of(  # noqa: PLR0913, PLR0917 - what an iteration is made from
         notes=tuple((f".runner/{name}", _text(bench, f".runner/{name}")) for name in NOTES),
         context=_text(bench, f".runner/nodes/{node}/context.md"),
         tools=chosen.tools,
+        rules=bench.briefing.rules,
         guard=bench.guard.line,
-        work_paths=steering.listed if isinstance(steering, OutsideWorkPaths) else (),
+        work_paths=steering.listed if steering.by_work_paths else (),
+        deliverables=() if steering.by_work_paths else steering.listed,
         last=before[-1] if before else None,
         is_green=is_green,
         refusal=progress.refusal,
         max_attempts=path[-1].max_attempts,
+        usual_attempts=plan.limits.max_attempts,
     )
     return Task(
         base=base,

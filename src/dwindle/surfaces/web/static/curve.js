@@ -12,7 +12,7 @@ export function curve(run) {
   const place = the("curve").querySelector(".body");
   const wide = Math.max(240, place.clientWidth - 32), high = 190;
   const points = run.points;
-  if (points.length < 1) { put(place, h("p", { class: "empty" }, "Nothing has happened yet.")); return; }
+  if (points.length < 1) { put(place, h("p", { class: "empty" }, "Nothing has happened yet: the curve begins with the run.")); return; }
   const left = 26, right = 8, top = 20, foot = 20;
   const first = points[0].n, last = Math.max(run.head.revision, points[points.length - 1].n, first + 1);
   const most = Math.max(1, ...points.map((point) => point.open)), work = Math.max(1, run.head.most_work, ...points.map((point) => point.work));

@@ -1,12 +1,13 @@
 // One atom from near: what stands for it, what was tried, what changed, what was said, what judged it.
 
-import { h, put, say, steady, tabs, the } from "./dom.js";
+import { h, painted, put, say, steady, tabs, the } from "./dom.js";
 import { clock, cost, duration, plural, short, words } from "./format.js";
-import { look, more, standing, title, why } from "./run.js";
+import { BAD, look, more, standing, title, why } from "./run.js";
 import { get, ofRun } from "./server.js";
 
 const TABS = [["about", "About"], ["attempts", "Attempts"], ["diff", "Difference"], ["prompt", "Prompt"], ["log", "Log"], ["checks", "Checks"]];
 const PACE = 700;
+const LINES = 40;
 
 export class Detail {
   constructor(graph, wish) {
@@ -78,7 +79,8 @@ export class Detail {
     this.#quiet();
     const tried = this.run.of(this.name);
     this.known = tried.length;
-    tabs(this.bar, TABS.map(([key, label]) => [key, label, key === "attempts" ? tried.length : 0]), this.tab, (key) => { this.tab = key; this.#body(); });
+    const failed = this.#failed(this.run.nodes.get(this.name), tried);
+    tabs(this.bar, TABS.map(([key, label]) => [key, key === "about" && failed ? "Why it failed" : label, key === "attempts" ? tried.length : 0]), this.tab, (key) => { this.tab = key; this.#body(); });
     if (["diff", "prompt", "log"].includes(this.tab)) this.#kept(tried);
     else steady(this.body, () => put(this.body, this[`_${this.tab}`](this.run.nodes.get(this.name), tried)));
   }
@@ -86,7 +88,8 @@ export class Detail {
   _about(node, tried) {
     const spent = tried.reduce((sum, one) => [sum[0] + one.tokens, sum[1] + one.usd, sum[2] + (one.end ?? this.run.seconds) - one.start], [0, 0, 0]);
     const row = (label, ...value) => value.flat().some((one) => one) ? [h("dt", {}, label), h("dd", {}, value)] : [];
-    return [h("dl", {},
+    const failed = this.#failed(node, tried);
+    return [failed ? this.#failure(failed) : null, h("dl", {},
       row(node.undone === "failing" ? "Failed, last" : "Parked, last", node.undone ? why(node) : ""), row("Holds up", this.#links(node.holds_up), more(node)),
       row("Binding", node.binding?.summary),
       row("Artifacts", node.binding?.artifacts.join("\n")),
@@ -98,6 +101,44 @@ export class Detail {
       row("Attempts", node.kind === "atom" && !node.children.length ? `${node.attempts} of ${node.max_attempts}` : ""),
       row("Spent", tried.length ? [plural(tried.length, "session"), duration(spent[2]), cost(spent[0], spent[1])].filter(Boolean).join(", ") : "")),
     h("div", { class: "deeds" }, this.#deeds(node))];
+  }
+
+  // The session that failed last, of something that is not done; work tells more than a look at it.
+  #failed(node, tried) {
+    if (node.status === "resolved" || node.status === "left") return null;
+    const ended = tried.filter((one) => one.end !== null && BAD.includes(one.outcome));
+    return ended.findLast((one) => one.role !== "probe") ?? ended[ended.length - 1] ?? null;
+  }
+
+  #failure(session) {
+    const said = h("pre", { class: "text-of tail", tabindex: "0", "aria-label": "Why it failed" }, session.words || "No reason is on record.");
+    const log = h("div", { class: "log" });
+    requestAnimationFrame(() => { said.scrollTop = said.scrollHeight; });
+    this.#lastLines(session, log);
+    return h("section", { class: "failure" }, h("h3", {}, `The last attempt, ${clock(session.end_at)}: ${words(session.outcome)}`), said, log);
+  }
+
+  // The end of what the agent said; kept, because it does not change any more.
+  async #lastLines(session, place) {
+    this.ends ??= new Map();
+    const key = `${this.run.head.run} ${session.nonce}`;
+    try {
+      if (!this.ends.has(key)) this.ends.set(key, await this.#lastOf(session));
+    } catch { return; }
+    const { lines, path } = this.ends.get(key);
+    const text = h("pre", { class: "text-of tail", tabindex: "0", "aria-label": "The end of its log" }, lines.join("\n"));
+    put(place, lines.length ? [h("h3", {}, "The end of its log"), text] : null,
+      path ? h("p", { class: "hint" }, lines.length ? "all of it: " : "its log is empty: ", h("code", {}, path)) : h("p", { class: "hint" }, "No log was kept: the agent said nothing."));
+    text.scrollTop = text.scrollHeight;
+  }
+
+  async #lastOf(session) {
+    const parts = await get(ofRun(this.run.head.run, `sessions/${session.nonce}`));
+    const logs = parts.filter((part) => ["log", "guard"].includes(part.kind));
+    const part = logs.filter((one) => one.size > 0).pop() ?? logs.pop();
+    if (!part) return { lines: [], path: "" };
+    const found = await get(ofRun(this.run.head.run, `sessions/${session.nonce}/part?${new URLSearchParams({ name: part.name, start: -1 })}`));
+    return { lines: found.text.trimEnd().split("\n").filter((line, at) => at || line).slice(-LINES), path: part.path };
   }
 
   #links(names) {
@@ -118,10 +159,10 @@ export class Detail {
   }
 
   _attempts(_, tried) {
-    if (!tried.length) return h("p", { class: "empty" }, "No session has worked on this yet.");
+    if (!tried.length) return h("p", { class: "empty" }, "No session has worked on this yet; what it waits for stands under About.");
     return [...tried].reverse().map((one) => h("div", { class: "attempt" },
       h("div", { class: "line" }, h("span", { class: `word ${one.outcome}` }, words(one.outcome)), h("span", {}, `${one.role}, iteration ${one.iteration}`), h("span", {}, clock(one.start_at)), h("span", {}, duration((one.end ?? this.run.seconds) - one.start)), one.tokens || one.usd ? h("span", {}, cost(one.tokens, one.usd, one)) : null, one.guard ? h("span", {}, `guard: ${one.guard}`) : null),
-      one.words ? h("div", { class: "words" }, one.words) : null,
+      one.words ? h(BAD.includes(one.outcome) ? "pre" : "div", { class: "words" }, one.words) : null,
       h("div", { class: "parts" }, [["log", "Log"], ["prompt", "Prompt"], ["diff", "Difference"]].map(([key, label]) => h("button", { type: "button", on: { click: () => { this.nonce = one.nonce; this.tab = key; this.#body(); } } }, label)))));
   }
 
@@ -130,7 +171,7 @@ export class Detail {
     return [h("dl", {}, h("dt", {}, "Judged by"), h("dd", {}, own || "no check of its own: something has to have changed")),
       [...tried].reverse().filter((one) => one.end !== null).map((one) => h("div", { class: "attempt" },
         h("div", { class: "line" }, h("span", { class: `word ${one.outcome}` }, words(one.outcome)), h("span", {}, clock(one.end_at))),
-        h("div", { class: "words mono" }, one.words || "nothing was said")))];
+        h(BAD.includes(one.outcome) ? "pre" : "div", { class: "words" }, one.words || "nothing was said")))];
   }
 
   // Prompt, log, difference: of one session, the last unless another is picked.
@@ -185,11 +226,4 @@ export class Detail {
 function nothing(tab, session) {
   if (tab === "diff") return session.end === null ? "It is still at work; what it changes is kept when it ends." : "Nothing of this was kept.";
   return "Nothing of this was kept.";
-}
-
-function painted(text) {
-  return text.split(/(?<=\n)/).map((line) => {
-    const kind = line.startsWith("@@") ? "at" : line.startsWith("+") && !line.startsWith("+++") ? "add" : line.startsWith("-") && !line.startsWith("---") ? "del" : "";
-    return kind ? h("span", { class: kind }, line) : line;
-  });
 }

@@ -35,6 +35,19 @@ export function steady(place, draw) {
   if (at >= 0) all()[at]?.focus({ preventScroll: true });
 }
 
+// A sentence in which commands stand in backquotes.
+export function prose(text) {
+  return text.split("`").map((piece, at) => at % 2 ? h("code", {}, piece) : piece);
+}
+
+// The lines of a difference, as git writes them.
+export function painted(text) {
+  return text.split(/(?<=\n)/).map((line) => {
+    const kind = line.startsWith("@@") ? "at" : line.startsWith("+") && !line.startsWith("+++") ? "add" : line.startsWith("-") && !line.startsWith("---") ? "del" : "";
+    return kind ? h("span", { class: kind }, line) : line;
+  });
+}
+
 export const the = (id) => document.getElementById(id);
 
 export function say(text) {

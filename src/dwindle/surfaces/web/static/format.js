@@ -40,4 +40,7 @@ export function day(at) {
 
 export const words = (name) => name.replaceAll("_", " ");
 
+// Phases in which a runner is at work.
+export const GOING = ["running", "paused", "stopping"];
+
 export const PHASES = { pending: "not begun", running: "running", paused: "paused", stopping: "stopping", resting: "resting", cut_short: "cut short", stopped: "stopped", completed: "completed" };

@@ -2,7 +2,7 @@
 // and then only touched where something has changed.
 
 import { h, put, s, the } from "./dom.js";
-import { OVER, look, standing, title, why } from "./run.js";
+import { OVER, look, ranks, standing, title, why } from "./run.js";
 import { get, ofRun } from "./server.js";
 import { Sheet } from "./sheet.js";
 
@@ -79,6 +79,7 @@ export class Graph {
     if (mine !== this.asked || run !== this.run) return;
     this.fold = drawn.solved;
     the("fold").checked = drawn.solved;
+    the("folded").textContent = drawn.hidden ? ` (${drawn.hidden})` : "";
     const focused = this.#named(document.activeElement)?.name;
     const boxes = new Map();
     const tree = document.createDocumentFragment();
@@ -95,13 +96,21 @@ export class Graph {
     this.lines.append(...this.paths.map((line) => line.path));
     for (const name of boxes.keys()) this.#dress(name, false);
     for (const line of this.paths) this.#dressLine(line);
-    this.sheet.resize(drawn); // first, so that what is too small to be read is not laid out
+    this.sheet.resize(drawn, this.#urgent(run)); // first, so that what is too small to be read is not laid out
     put(this.paper, this.lines, tree);
     const first = boxes.get(focused ?? this.chosen) ?? boxes.values().next().value;
     if (first) first.button.tabIndex = 0;
     if (focused) boxes.get(focused)?.button.focus({ preventScroll: true });
     this.#mark();
     this.drawn();
+  }
+
+  // Where a person should look first.
+  #urgent(run) {
+    const order = ranks(run);
+    let best = null;
+    for (const box of this.boxes.values()) if (!run.nodes.get(box.name)?.children.length && (!best || order.get(box.name) < order.get(best.name))) best = box;
+    return best?.at ?? null;
   }
 
   #dress(name, lines = true) {

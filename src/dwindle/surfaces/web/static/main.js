@@ -1,11 +1,14 @@
 // The page: which run, what has changed, and which parts of it have to be drawn again.
 
+import { banner } from "./banner.js";
+import { Changes } from "./changes.js";
 import { curve } from "./curve.js";
 import { Detail } from "./detail.js";
-import { h, put, say, steady, tabs, the } from "./dom.js";
-import { PHASES, day } from "./format.js";
+import { h, prose, put, say, steady, tabs, the } from "./dom.js";
+import { GOING, PHASES, day } from "./format.js";
 import { budgets, glance, questions, tick as tickGlance } from "./glance.js";
 import { Graph } from "./graph.js";
+import { Land } from "./land.js";
 import { now, tick as tickNow } from "./now.js";
 import { Outline, legend } from "./outline.js";
 import { parked } from "./parked.js";
@@ -15,8 +18,7 @@ import { Run } from "./run.js";
 import { follow, get, ofRun, post, takeToken, token } from "./server.js";
 import { timeline } from "./timeline.js";
 
-const MORE = [["timeline", "Timeline"], ["spending", "Cost and tokens"], ["trail", "Trail"], ["corrections", "Corrections"], ["checks", "Checks and certificate"], ["events", "Events"]];
-const GOING = ["running", "paused", "stopping"];
+const MORE = [["timeline", "Timeline"], ["changes", "Changes"], ["spending", "Cost and tokens"], ["trail", "Trail"], ["corrections", "Corrections"], ["checks", "Checks and certificate"], ["events", "Events"]];
 const CURRENT = "current";
 const LOST = "The connection is lost; it is tried again.";
 
@@ -33,6 +35,8 @@ theme(remembered("theme"));
 const graph = new Graph((name) => open(name), () => { if (asList) outline.draw(run); });
 const outline = new Outline(graph, (name) => open(name));
 const redirect = new Redirect(tell);
+const land = new Land(tell);
+const changes = new Changes((name) => open(name), () => { if (tab === "changes") more(); });
 const detail = new Detail(graph, (edit) => redirect.open(run, edit));
 legend();
 show();
@@ -57,8 +61,28 @@ async function look() {
       listed.current && !listed.runs.some((one) => one.run === listed.current) ? h("option", { value: listed.current }, "not begun yet") : null);
     select.value = name;
   }
-  if (!name) { the("goal").textContent = `No run in ${listed.folder} yet: dwindle align, then dwindle run.`; return; }
+  welcome(!name);
+  if (!name) return;
   if (name !== chosen && (chosen || name !== listed.current)) watch(name);
+}
+
+const STEPS = [
+  ["Say what you want, and how one can tell that it is done:", 'dwindle go "GOAL" --check "pytest -q tests/test_it.py"'],
+  ["Or agree on a plan first, then run it:", "dwindle align\ndwindle run"],
+  ["Or watch a made-up run, which needs no agent and leaves nothing behind:", "dwindle demo"],
+];
+
+// In place of everything else, as long as there is no run.
+function welcome(isEmpty) {
+  the("welcome").hidden = !isEmpty;
+  document.querySelector("main").hidden = isEmpty;
+  the("runs").hidden = isEmpty;
+  if (!isEmpty) return;
+  the("goal").textContent = "";
+  put(the("welcome"), h("h2", {}, `No run in ${listed.folder} yet`),
+    STEPS.map(([label, line]) => [h("p", {}, label), h("pre", { class: "text-of" }, line)]),
+    h("p", { class: "hint" }, prose("This page shows the run as soon as there is one. `dwindle doctor` says whether this machine is ready.")));
+  document.documentElement.dataset.drawn = "0";
 }
 
 function watch(name) {
@@ -100,12 +124,12 @@ function draw() {
   update.asked = false;
   const news = new Set(waiting);
   waiting.clear();
-  if (news.has("head") || news.has("nodes")) { glance(run); parked(run, open); acts(); }
+  if (news.has("head") || news.has("nodes")) { banner(run, isCurrent(), open, deeds()); glance(run); parked(run, open); acts(); budgets(run); }
   if (news.has("head")) { the("goal").textContent = run.goal; the("goal").title = run.goal; document.title = `${run.head.open ? `${run.head.open} open · ` : ""}${run.goal || "dwindle"}`; questions(run, isCurrent(), tell); announce(); }
   if (news.has("nodes") && asList) outline.draw(run);
   if (news.has("head") || news.has("tails") || news.has("sessions")) now(run, open);
   if (news.has("points") || news.has("head")) curve(run);
-  if (news.has("record") || news.has("all")) { budgets(run); parked(run, open); notes(); }
+  if (news.has("record") || news.has("all")) { glance(run); budgets(run); parked(run, open); notes(); }
   const mine = { timeline: "sessions", events: "events" }[tab] ?? "record";
   if (news.has(mine) || news.has("all")) more();
   document.documentElement.dataset.drawn = String(run.nodes.size);
@@ -146,9 +170,19 @@ function more() {
   const kept = [...place.querySelectorAll("details")].map((one) => one.open);
   steady(place, () => {
     if (tab === "timeline") timeline(place, run, open);
+    else if (tab === "changes") changes.show(place, run);
     else record[tab](place, run, open);
-    place.querySelectorAll("details").forEach((one, at) => { one.open = kept[at] ?? false; });
+    if (tab !== "changes") place.querySelectorAll("details").forEach((one, at) => { one.open = kept[at] ?? false; });
   });
+}
+
+// What the banner offers.
+function deeds() {
+  if (!run.head.resolved) return [];
+  const isCompleted = run.head.phase === "completed";
+  const may = Boolean(token()) && isCurrent() && (isCompleted || run.head.phase === "stopped");
+  return [["See the changes", () => { tab = "changes"; more(); the("tabs").scrollIntoView({ behavior: "smooth" }); }],
+    ...(may ? [["Land …", () => land.open(run), isCompleted]] : [])];
 }
 
 // --- what a person does ---------------------------------------------------------------------------
@@ -178,7 +212,7 @@ function show() {
   the("as-list").setAttribute("aria-pressed", String(asList));
   if (!run.ready) return;
   if (asList) outline.draw(run);
-  else graph.sheet.fit(false);
+  else graph.sheet.home();
 }
 
 the("theme").addEventListener("click", () => {

@@ -1,23 +1,37 @@
 // What is on record: spending, trail, corrections, checks and certificate, events.
 
-import { h, put } from "./dom.js";
+import { h, prose, put } from "./dom.js";
 import { clock, count, duration, money, plural, words } from "./format.js";
 
 const table = (heads, rows, foot = null) => h("table", {},
   h("thead", {}, h("tr", {}, heads.map((name) => name.endsWith("#") ? h("th", { class: "number" }, name.slice(0, -1)) : h("th", {}, name)))),
   h("tbody", {}, rows), foot);
 const number = (text) => h("td", { class: "number" }, text);
-const none = (text) => h("p", { class: "empty" }, text);
+const none = (text) => h("p", { class: "empty" }, prose(text));
+
+// A column in which nothing is known is left out: agents need not report tokens or money.
+const COLUMNS = [
+  ["sessions#", (total) => count(total.sessions), () => true],
+  ["read#", (total) => count(total.read), (total) => total.read],
+  ["from cache#", (total) => count(total.cached), (total) => total.cached],
+  ["written#", (total) => count(total.written), (total) => total.written],
+  ["tokens#", (total) => count(total.tokens), (total) => total.tokens],
+  ["cost#", (total) => price(total), (total) => total.usd],
+  ["time of sessions#", (total) => duration(total.seconds), () => true],
+];
 
 export function spending(place, run) {
   const spent = run.spending;
+  if (!spent.run.sessions) { put(place, none("Nothing was spent yet: no session has been started.")); return; }
+  const shown = COLUMNS.filter(([, , known]) => known(spent.run));
+  const together = { ...spent.run, seconds: Object.values(spent.by_role).reduce((sum, total) => sum + total.seconds, 0) };
   const by = (totals, label) => Object.entries(totals).sort((a, b) => b[1].usd - a[1].usd || b[1].tokens - a[1].tokens || b[1].seconds - a[1].seconds).map(([name, total]) => h("tr", {},
-    h("td", {}, label(name)), number(count(total.sessions)), number(count(total.read)), number(count(total.cached)), number(count(total.written)), number(count(total.tokens)), number(price(total)), number(duration(total.seconds)),
-    h("td", { style: { width: "18%" } }, h("span", { class: "share", style: { width: `${share(total, spent.run)}%` } }))));
-  const heads = ["sessions#", "read#", "from cache#", "written#", "tokens#", "cost#", "time#", "share"];
-  const sum = h("tfoot", {}, h("tr", {}, h("td", {}, "the run"), number(count(spent.run.sessions)), number(count(spent.run.read)), number(count(spent.run.cached)), number(count(spent.run.written)), number(count(spent.run.tokens)), number(price(spent.run)), number(duration(spent.run.seconds)), h("td")));
-  if (!spent.run.sessions) { put(place, none("Nothing was spent yet.")); return; }
+    h("td", {}, label(name)), shown.map(([, text]) => number(text(total))),
+    h("td", { style: { width: "18%" } }, h("span", { class: "share", style: { width: `${share(total, together)}%` } }))));
+  const heads = [...shown.map(([name]) => name), "share"];
+  const sum = h("tfoot", {}, h("tr", {}, h("td", {}, "together"), shown.map(([, text]) => number(text(together))), h("td")));
   put(place, table(["role", ...heads], by(spent.by_role, (name) => name), sum),
+    h("p", { class: "hint" }, `The run took ${duration(spent.run.seconds)} by the clock; sessions side by side each count their own time.${spent.run.tokens || spent.run.usd ? "" : " The agents reported neither tokens nor cost."}`),
     h("details", {}, h("summary", { class: "empty" }, "By atom"), table(["atom", ...heads], by(spent.by_atom, (name) => name || "base case"))));
 }
 
@@ -27,7 +41,7 @@ const share = (total, all) => Math.round(100 * (all.usd ? total.usd / all.usd : 
 export function trail(place, run, open) {
   const list = [...run.trail].reverse();
   const length = run.trail_length ?? list.length;
-  if (!list.length) { put(place, none("The Trail is empty: nothing was chosen, given up or failed.")); return; }
+  if (!list.length) { put(place, none("The Trail is empty: nothing was chosen, given up or failed so far.")); return; }
   put(place, table(["when", "what", "where", "why"], list.map((entry) => h("tr", {},
     h("td", { class: "when" }, clock(entry.timestamp)),
     h("td", { class: "kind" }, h("span", { class: `word ${entry.type}` }, words(entry.type))),
@@ -40,7 +54,7 @@ const link = (name, open) => h("button", { type: "button", class: "link mono", o
 const first = (text) => { const [line] = String(text).split("\n", 1); return line.length > 300 ? `${line.slice(0, 300)}…` : line; };
 
 export function corrections(place, run) {
-  if (!run.corrections.length) { put(place, none("This run was not redirected.")); return; }
+  if (!run.corrections.length) { put(place, none("This run was not redirected. Redirect, above, or `dwindle redirect` changes its direction.")); return; }
   put(place, table(["when", "what", "the Trail", "in words"], [...run.corrections].reverse().map((one) => h("tr", {},
     h("td", { class: "when" }, clock(one.timestamp)), h("td", { class: "kind" }, h("span", { class: "word redirect" }, words(one.type))),
     h("td", {}, one.trail_cleared ? "cleared" : "kept"), h("td", {}, one.description)))));
@@ -66,7 +80,7 @@ function certificate(made) {
 }
 
 export function events(place, run) {
-  if (!run.events.length) { put(place, none("Nothing has happened yet.")); return; }
+  if (!run.events.length) { put(place, none("Nothing has happened yet: `dwindle run` begins.")); return; }
   put(place, table(["when", "#", "what happened"], run.events.slice(-250).reverse().map((event) => h("tr", {},
     h("td", { class: "when" }, clock(event.at)), h("td", { class: "when" }, String(event.n)), h("td", {}, first(event.text))))));
 }

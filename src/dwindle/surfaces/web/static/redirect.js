@@ -151,7 +151,7 @@ export function ask(title, hint, label, act, grave) {
   });
 }
 
-const field = (label, input) => h("label", { class: "field" }, label, input);
+export const field = (label, input) => h("label", { class: "field" }, label, input);
 
 function select(name, options, value) {
   const made = h("select", { name }, options.map(([key, label]) => h("option", { value: key }, label)));

@@ -1,5 +1,7 @@
 // A run as the page knows it: the picture, and what has changed since.
 
+import { GOING } from "./format.js";
+
 const TOP = "";
 const KEPT = 500;
 
@@ -58,7 +60,7 @@ export class Run {
 
   // Seconds of the run, as its limit counts them.
   get seconds() {
-    const going = ["running", "stopping", "paused"].includes(this.head.phase);
+    const going = GOING.includes(this.head.phase);
     return this.head.seconds + (going ? (performance.now() - this.heard) / 1000 : 0);
   }
 
@@ -105,6 +107,35 @@ function added(list, more) {
 }
 
 export const OVER = ["resolved", "left", "failed"];
+
+export const BAD = ["failed", "refused", "infeasible", "gaps"];
+
+// What a person should see first: what failed, what runs, what is ready; what is over comes last.
+export function rank(node, parent) {
+  if (node.status === "failed" && parent?.status === "resolved") return 8;
+  if (node.status === "failed" || node.undone) return 0;
+  if (node.status === "running") return 2;
+  if (node.status === "resolved") return 7;
+  if (node.status === "left") return 8;
+  if (!node.live) return 6;
+  return node.attempts && !node.children.length ? 3 : node.standing === "ready" ? 4 : 5;
+}
+
+// The rank of every node; what holds something urgent is as urgent.
+export function ranks(run) {
+  const found = new Map();
+  for (const node of [...run.nodes.values()].reverse()) {
+    const own = rank(node, run.nodes.get(node.parent));
+    found.set(node.id, OVER.includes(node.status) ? own : Math.min(own, ...node.children.map((kid) => found.get(kid) ?? 9)));
+  }
+  return found;
+}
+
+// Of what failed and is not done, what holds up most.
+export function worst(run) {
+  const found = [...run.nodes.values()].filter((node) => node.undone && run.of(node.id).length);
+  return found.sort((one, other) => other.holds_up_count - one.holds_up_count)[0] ?? null;
+}
 
 // One word for how a node looks.
 export function look(node) {

@@ -1,8 +1,10 @@
-// A sheet of paper under a window: dragged, pinched, zoomed, and made to fit.
+// A sheet of paper under a window: dragged, pinched, zoomed, and made to fit. What is too large to be
+// read as a whole is shown in a size that can be read, around the place that matters most.
 
 const SMALLEST = 0.03;
 const LARGEST = 2.5;
 const FAR = 0.4;
+const READABLE = 0.7;
 
 export class Sheet {
   constructor(window_, paper) {
@@ -18,7 +20,7 @@ export class Sheet {
     for (const kind of ["pointerup", "pointercancel"]) window_.addEventListener(kind, (event) => this.#up(event));
     window_.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     window_.addEventListener("dblclick", (event) => { if (!event.target.closest(".box")) this.zoom(1.6, event); });
-    new ResizeObserver(() => { if (!this.touched) this.fit(false); }).observe(window_);
+    new ResizeObserver(() => { if (!this.touched) this.home(); }).observe(window_);
   }
 
   #place(glide) {
@@ -27,11 +29,26 @@ export class Sheet {
     this.paper.style.transform = `translate(${this.x}px, ${this.y}px) scale(${this.scale})`;
   }
 
-  resize(size) {
+  resize(size, focus = null) {
     this.size = size;
+    this.focus = focus;
     this.paper.style.width = `${size.width}px`;
     this.paper.style.height = `${size.height}px`;
-    if (!this.touched) this.fit(false);
+    if (!this.touched) this.home();
+  }
+
+  // As it is shown until a person moves it.
+  home() {
+    this.fit(false);
+    if (this.scale >= READABLE) return;
+    const { clientWidth: wide, clientHeight: high } = this.window;
+    if (!wide || !high) return;
+    const at = this.focus ?? { x: 0, y: 0, width: 0, height: 0 };
+    const placed = (room, length, middle) => length <= room ? (room - length) / 2 : Math.min(0, Math.max(room - length, room / 2 - middle));
+    this.scale = READABLE;
+    this.x = placed(wide, this.size.width * READABLE, (at.x + at.width / 2) * READABLE);
+    this.y = placed(high, this.size.height * READABLE, (at.y + at.height / 2) * READABLE);
+    this.#place(false);
   }
 
   fit(glide = true) {

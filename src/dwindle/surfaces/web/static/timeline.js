@@ -1,6 +1,6 @@
 // Sessions by slot, over the time of the run; and the same as a table.
 
-import { h, put, s } from "./dom.js";
+import { h, prose, put, s } from "./dom.js";
 import { count, duration, money, words } from "./format.js";
 
 const ROW = 26;
@@ -9,7 +9,7 @@ const LISTED = 200;
 
 export function timeline(place, run, open) {
   const all = [...run.sessions.values()];
-  if (!all.length) { put(place, h("p", { class: "empty" }, "No session yet.")); return; }
+  if (!all.length) { put(place, h("p", { class: "empty" }, prose("No session yet: `dwindle run` starts the first one."))); return; }
   const shown = all.slice(-SHOWN);
   const wide = Math.max(300, place.clientWidth - 32), left = 52;
   const begin = all.length > SHOWN ? shown[0].start : 0, end = Math.max(begin + 1, run.seconds, ...shown.map((session) => session.end ?? 0));
