@@ -11,7 +11,7 @@ goal unnoticed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -109,8 +109,13 @@ class Surroundings:
     pins_of: PinsOf
 
 
-async def align(plan: Plan, run_id: str, around: Surroundings) -> Alignment:
-    """Run the base case once and seal the plan: commit, pins, run id. Nothing is written."""
+async def align(
+    plan: Plan, run_id: str, around: Surroundings, not_work: Collection[str] = ()
+) -> Alignment:
+    """Run the base case once and seal the plan: commit, pins, run id. Nothing is written.
+
+    `not_work` are files that no run has to see: the draft itself.
+    """
     commit = await around.files.head()
     objective = plan.objective
     tracked = await around.files.tracked(commit)
@@ -121,7 +126,11 @@ async def align(plan: Plan, run_id: str, around: Surroundings) -> Alignment:
     aligned = Aligned(commit=commit, pins=tuple(pins), tests=tests, branch=branch)
     sealed = replace(plan, control=replace(plan.control, run_id=run_id, aligned=aligned))
     warnings = [
-        *_unseen_warnings(await around.files.uncommitted(), await around.files.untracked(), commit),
+        *_unseen_warnings(
+            [path for path in await around.files.uncommitted() if path not in not_work],
+            [path for path in await around.files.untracked() if path not in not_work],
+            commit,
+        ),
         *await _ignored_file_warnings(objective.base_case, around.files),
         *_unproved_warnings(seen),
         *too_few_sessions(sealed),

@@ -25,6 +25,7 @@ NO_ENTRY: Final = 66
 """EX_NOINPUT: the script has nothing for this session."""
 PLANS: Final = "plan"
 WORKER: Final = "worker"
+VERIFIER: Final = "verifier"
 PLACES: Final = ("atom", "role", "run", "attempt", "nonce", "session_of_atom")
 """Fields of the order that `${...}` in a script may name."""
 
@@ -43,7 +44,10 @@ def main(arguments: list[str]) -> int:
         return BAD_SCRIPT
     order = json.loads(Path(os.environ["DWINDLE_ORDER"]).read_text("utf-8"))
     session = order.get("session_of_atom", 1)
+    judged = (check.get("value") or check["type"] for check in order.get("checks", ()))
     names: tuple[str, ...] = (order["atom"], order["description"])
+    if order["role"] == VERIFIER:
+        names = (*names, *judged)
     if order["role"] == PLANNER:
         names = (order.get("purpose", ""),)
     entry = script.entry(order["role"], names, session)

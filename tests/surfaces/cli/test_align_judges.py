@@ -12,6 +12,7 @@ from tests.surfaces.command import GRAPH_FILE, Ended, dwindle, git, repository, 
 from tests.surfaces.on_a_terminal import Played
 
 from dwindle.app.align.align import AlignRequest
+from dwindle.app.align.kept_draft import DRAFT_FILE
 from dwindle.surfaces.cli.align import answer
 
 
@@ -101,6 +102,22 @@ def test_what_agents_are_to_write_is_a_deliverable_or_is_confirmed(project: Path
     assert said_yes.code == 0
     assert "warning: It is done: new.sh is not in the commit" in said_yes.out
     assert "base case  could not run yet" in said_yes.out
+
+
+def test_a_check_may_look_into_a_deliverable_that_is_not_there_yet(project: Path) -> None:
+    looks = "grep -q works store.txt"
+    assert "grep: store.txt: No such file" in refusal(project, looks)
+    asked = aligned(project, looks, deliverables="store.txt and a manual")
+    assert (asked.code, "warning" in asked.out) == (0, False)
+
+
+@pytest.mark.parametrize("name", [DRAFT_FILE, "mine.yaml"])
+def test_the_users_own_draft_is_not_missed_and_stays(project: Path, name: str) -> None:
+    write(project, name, DRAFT)
+    said = called(project, "--from", name, "--yes")
+    assert (said.code, said.err) == (0, "Running the base case once, in a fresh checkout...\n")
+    assert "not tracked" not in said.out
+    assert (project / name).read_text() == DRAFT
 
 
 def test_a_deliverable_does_not_excuse_a_missing_program(project: Path) -> None:

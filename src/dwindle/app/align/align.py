@@ -8,8 +8,9 @@ file it replaces is kept beside it.
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
 from pathlib import Path
@@ -159,9 +160,10 @@ def _agreement(
     asks = terminal if not request.yes else None
     source = DIALOGUE if request.source is None else str(request.source)
     if request.source is not None and request.source.resolve() == kept.path:
-        kept.take_up()
+        kept.take_up(stays=True)
     planner = _planner(request, terminal, site, kept)
     files = asyncio.run(_files(site.repository))
+    not_work = () if request.source is None else (os.path.relpath(request.source, site.root),)
     text = _first_text(request, asks, planner, kept)
     if request.source is None or asks is not None:
         text = with_work_paths(text, files)
@@ -174,10 +176,10 @@ def _agreement(
         assert draft.plan is not None  # noqa: S101 - else DraftRefused was raised
         if not request.json:
             complain("Running the base case once, in a fresh checkout...")
-        ready, judged = asyncio.run(_alignment(draft.plan, run_id, site))
+        ready, judged = asyncio.run(_alignment(draft.plan, run_id, site, not_work))
         while asks is not None and _provided(judged, site, asks):
             site = site_of(site.repository, valid_settings(site.root, request.agents))
-            ready, judged = asyncio.run(_alignment(draft.plan, run_id, site))
+            ready, judged = asyncio.run(_alignment(draft.plan, run_id, site, not_work))
         located = draft.located((*ready.warnings, *about_pins))
         ready = changed(ready, warnings=(*warnings, *located))
         if _is_red(ready, judged, source, request, asks):
@@ -225,13 +227,15 @@ def _pin_warning(path: str) -> Problem:
     )
 
 
-async def _alignment(plan: Plan, run_id: str, site: Site) -> tuple[Alignment, JudgedChecks]:
+async def _alignment(
+    plan: Plan, run_id: str, site: Site, not_work: Collection[str]
+) -> tuple[Alignment, JudgedChecks]:
     share = site.settings.workspace.share
     await check_share(site.repository, share)
     if missing := [name for name in share if not (site.root / name).exists()]:
         what = f"{', '.join(missing)} is not there, and [workspace] share names it"
         raise Refused(what, where=SETTINGS_FILE, hint="make it, or take it out of share")
-    ready = await alignment.align(plan, run_id, site.surroundings())
+    ready = await alignment.align(plan, run_id, site.surroundings(), not_work=not_work)
     return ready, await judge_checks(ready, site)
 
 

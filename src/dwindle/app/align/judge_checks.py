@@ -160,7 +160,7 @@ def _objection(
         if result.exit_code not in NO_PROGRAM or _names_one_of(result, absent):
             return None
         absent = []
-    if not absent and not trouble:
+    if not absent and (not trouble or _asks_about_deliverable(result, objective, ground)):
         return None
     whats = [what for named in absent for what in _what(named, ground)] or [trouble]
     cures = [cure for named in absent for cure in _cures(named, ground)]
@@ -233,6 +233,13 @@ def _near(path: str, files: Collection[str]) -> str:
     name = posixpath.basename(path)
     same = [file for file in sorted(files) if posixpath.basename(file) == name]
     return next(iter(same or difflib.get_close_matches(path, sorted(files), n=1, cutoff=0.8)), "")
+
+
+def _asks_about_deliverable(result: CheckResult, objective: Objective, ground: _Ground) -> bool:
+    """Did it only miss a file that the work makes, as `grep -q done report.md` does?"""
+    lacking = [n for n in paths_of(result.check) if not n.is_in(ground.commit)]
+    delivered = [named for named in lacking if is_delivered(objective, named)]
+    return result.exit_code not in NO_PROGRAM and _names_one_of(result, delivered)
 
 
 def _names_one_of(result: CheckResult, absent: Sequence[NamedPath]) -> bool:

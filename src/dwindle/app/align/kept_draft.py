@@ -2,7 +2,8 @@
 
 `align --from` reads the file. What the planner asked and the user answered stands in comments below
 the draft, so that line numbers are those of the draft. The file is removed when the plan is
-written; a draft of an earlier dialogue that the user does not go on with gets another name.
+written, unless the user names it with `--from`; a draft of an earlier dialogue that the user does
+not go on with gets another name.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class KeptDraft:
         self.transcript: tuple[Said, ...] = ()
         self.is_ours = False
         """Whether this dialogue has written the file, or goes on with it."""
+        self._stays = False
 
     @property
     def path(self) -> Path:
@@ -45,9 +47,10 @@ class KeptDraft:
     def exists(self) -> bool:
         return self._file.exists()
 
-    def take_up(self) -> str:
-        """Go on with the draft of an earlier dialogue."""
+    def take_up(self, *, stays: bool = False) -> str:
+        """Go on with the draft of an earlier dialogue; `stays`: the file is the user's."""
         self.is_ours = True
+        self._stays = stays
         text = self._file.read().decode(errors="replace")
         speakers = {mark: speaker for speaker, mark in MARKS.items()}
         self.transcript = tuple(
@@ -73,7 +76,7 @@ class KeptDraft:
 
     def remove(self) -> None:
         """The plan is written."""
-        if self.is_ours:
+        if self.is_ours and not self._stays:
             self.path.unlink(missing_ok=True)
 
     def _set_aside(self) -> None:
