@@ -75,6 +75,7 @@ index ready: index is done
 
 def test_what_was_planned_too_often(tmp_path: Path) -> None:
     """Without a journal, as in a clone, the last commit says why."""
+    write(tmp_path, ".runner/config.toml", "[limits]\nexecute_root = false\n")
     begun(tmp_path, START)
     commits = [iterated(tmp_path, f"000{n} root decompose skipped") for n in (1, 2, 3)]
     why = f"iteration 0003 ended with guard=skipped (decompose, {commits[-1][:12]})"
