@@ -1,6 +1,6 @@
 """Iterations, generations and stalls: how far a run has come, and whether it is getting anywhere.
 
-An iteration is a batch: in `wave` whatever is started together, in `refill` every
+An iteration is a batch: in `wave` what is started together, in `refill` every
 `max_parallel_agents` starts. It counts against `max_iterations` when it begins.
 
 A generation is the sessions in flight when it began; it is over when all of them have ended. It

@@ -63,7 +63,7 @@ class Entry:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
     entries: Mapping[tuple[str, str], tuple[Entry, ...]]
-    """By role and atom (or ANY, or the item, sentence or check type of a verifier, or the purpose of a planner)."""
+    """By role and name: an atom or ANY, what a verifier judges, the purpose of a planner."""
 
     def entry(self, role: str, names: tuple[str, ...], session: int) -> Entry | None:
         """The entry of the n-th session, under the first of the names that the script has."""

@@ -25,7 +25,7 @@ def is_mixed(name: str, tools: Collection[Tool]) -> bool:
 
 
 def configures(name: str, text: bytes, tool: Tool) -> bool:
-    """Does the file have a part that steers this tool? Yes if nobody can tell."""
+    """Does the file have a part that steers this tool? Yes if it cannot be told."""
     table = _TABLES.get(name, {}).get(tool)
     if table is None:
         return False

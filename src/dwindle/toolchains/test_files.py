@@ -44,7 +44,7 @@ def is_test(path: str) -> bool:
 
 
 def is_configuration(path: str) -> bool:
-    """A file by which somebody tells a tool what to run and what to make of it."""
+    """A file that tells a tool what to run and what to make of it."""
     name = posixpath.basename(path)
     if name in AS_ALIGNED or _CONFIGURATION.fullmatch(name):
         return True
@@ -57,7 +57,7 @@ def decides(path: str) -> bool:
 
 
 def is_bytecode(path: str) -> bool:
-    """Compiled Python: not what its source says, if somebody wants it so."""
+    """Compiled Python: it may differ from what its source says."""
     return path.endswith((".pyc", ".pyo")) or "__pycache__" in path.split("/")
 
 

@@ -125,7 +125,7 @@ async def test_a_branch_that_somebody_else_moved_has_no_tip_of_ours(place: Path)
     with pytest.raises(BranchMoved) as raised:
         await workspace.tip()
     assert str(raised.value) == (
-        f"refs/heads/runner/01RUN was moved by somebody else: to {moved}, from {tip}"
+        f"refs/heads/runner/01RUN was moved by another program: to {moved}, from {tip}"
     )
 
 

@@ -226,7 +226,7 @@ def _answer(line: str, ended: Ended, seconds: float) -> ExitMeaning:
     if ended.signal is not None:
         return no_answer(f"was ended by {signal_name(ended.signal)}")
     if ended.exit_code is None:
-        return no_answer("ended, nobody knows how")
+        return no_answer("ended without an exit code")
     return answer_of(ended.exit_code, program_of(line) if ended.exit_code else "")
 
 

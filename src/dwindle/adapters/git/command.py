@@ -281,7 +281,7 @@ def _tied() -> tuple[str, ...]:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Ask first, because git then removes its lock files; then kill whatever is left."""
+    """Ask first, because git then removes its lock files; then kill what is left."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
     with suppress(TimeoutError):

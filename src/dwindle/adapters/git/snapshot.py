@@ -92,7 +92,7 @@ class Capture:
 
     tree: CapturePlace
     base: str
-    """The commit that the session was given; empty if nobody knows it any more."""
+    """The commit that the session was given; empty if no record of it is left."""
     head: str
     """The session's own last commit on top of it, or the base."""
     shared: tuple[str, ...] = ()
@@ -306,7 +306,7 @@ def survey(top: Path, index: Path) -> tuple[int, tuple[str, ...]]:
     """Look at everything once, and let ourselves read what a session closed.
 
     Returns about how many files are newer than our index, and a note for each thing that git does
-    not even look at. What belongs to somebody else stays closed.
+    not even look at. What belongs to another user stays closed.
     """
     since = index.stat().st_mtime if index.exists() else 0.0
     news, notes = 0, []

@@ -261,7 +261,7 @@ def _named_by(plan: Plan, ground: Collection[str]) -> Iterator[str]:
         if check.type is CheckType.FILE and check.value:
             yield posixpath.normpath(check.value.strip())
         elif check.type in COMMANDS and check.value:
-            # A file that the command needs and that does not exist: somebody has to write it.
+            # A file that the command needs and that does not exist: an agent has to write it.
             for word in words(check.value):
                 path = word.partition("::")[0]
                 if _looks_like_file(path) and path not in ground:

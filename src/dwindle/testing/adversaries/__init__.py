@@ -117,7 +117,7 @@ CATALOGUE: Final = (
         sessions=3,
     ),
     Adversary(name="plants-symlinks", tries="passes off files behind a link as its work"),
-    Adversary(name="kills-runner", tries="kills whoever runs it"),
+    Adversary(name="kills-runner", tries="kills the process that runs it"),
     Adversary(
         name="decomposes-forever",
         tries="splits every atom in two, and never works",

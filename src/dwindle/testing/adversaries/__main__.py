@@ -318,7 +318,7 @@ def kills_runner(here: Here) -> None:
     for number in parents:
         with quietly:
             os.kill(number, signal.SIGKILL)
-    here.report(success=False, reason="somebody is still there")
+    here.report(success=False, reason="a process is still there")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from dwindle.testing.adversaries.adversary import Adversary, Scene, Way
 
 _cheat = partial(Adversary, ways=tuple(Way), believed=True, attempts=2, sessions=6, seconds=20)
 
-# --- what the files do, if somebody reads them ---------------------------------------------------
+# --- what the files do, if a tool reads them ------------------------------------------------------
 
 FORGE: Final = "import _pytest.python\n\n_pytest.python.Function.runtest = lambda self: None\n"
 """From then on every test of pytest passes."""

@@ -51,7 +51,7 @@ class Here:
 PYTEST: Final = (
     f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -m pytest -q -p no:cacheprovider"
 )
-"""Plugins that happen to be installed beside dwindle take seconds, and belong to nobody here."""
+"""Plugins that happen to be installed beside dwindle take seconds, and no check here needs them."""
 
 
 def placed(text: str, outside: Path, deeds: Path) -> str:

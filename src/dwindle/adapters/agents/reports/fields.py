@@ -138,7 +138,7 @@ class Fields:
     def paths(self, name: str, most: int, *, absolute: bool = False) -> tuple[str, ...]:
         """Relative paths that stay inside of the workspace, as git would spell them.
 
-        `absolute` ones may be given too: whoever knows the workspace has to look at them.
+        `absolute` ones may be given too: the caller that knows the workspace looks at them.
         """
         found: dict[str, None] = {}
         for text in self.texts(name, most, MAX_PATH + 1):

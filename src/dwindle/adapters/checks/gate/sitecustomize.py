@@ -64,7 +64,7 @@ def step_aside():
 
 
 def compile_anew():
-    """A compiled module may say that nobody need compare it with its source; somebody does."""
+    """Compare a compiled module with its source, also if it claims that this is not needed."""
     try:
         import _imp
 

@@ -1,6 +1,6 @@
 """The graph plan file: YAML front matter that holds a plan, and a Markdown body for people.
 
-Reading is strict and never raises: whatever is wrong comes back as problems, all of them, each with
+Reading is strict and never raises: every fault comes back as a problem, all of them, each with
 its line, and there is a plan only when there are none. Writing is canonical: equal plans give equal
 bytes, and reading what was written gives the plan that was written.
 """

@@ -97,7 +97,7 @@ class IntegrationBranch:
         return (await self.repository.git.tell(*words)).text.splitlines()
 
     async def put_back(self, found: str | None) -> None:
-        """Undo a move by somebody else; what they moved it to is kept."""
+        """Undo a move by another program; what it moved the branch to is kept."""
         git = self.repository.git
         words = f"create {await self._free_ref()} {found}\n" if found else ""
         words += f"update {self.ref} {self.tip}\n"

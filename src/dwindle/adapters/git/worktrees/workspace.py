@@ -46,7 +46,7 @@ class _Idle:
 
 
 class GitWorkspace:
-    """The Workspace of one run, for whoever holds the plan. Made by `open`; `recover` once."""
+    """The Workspace of one run, for its runner. Made by `open`; call `recover` once."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class GitWorkspace:
         note = Note(run=self._branch.run, session=session, base=tip)
         idle = self._idle.pop() if self._idle else None
         tree = idle.tree if idle else await self._new_tree(tip)
-        tree.hand_out(note)  # from here on, whatever is in the tree is somebody's
+        tree.hand_out(note)  # from here on, what is in the tree belongs to the session
         try:
             if idle:
                 await self._make_ready(idle, tip)
@@ -174,7 +174,7 @@ class GitWorkspace:
 
     @report_disk_errors
     async def retire(self, lease: Lease) -> None:
-        """Release a tree that somebody may still write to: no other is ever made at that place."""
+        """Release a tree that a process may still write to: no other is ever made at that place."""
         await _retire((await self._let_go(lease)).tree)
 
     async def _let_go(self, lease: Lease) -> LeasedTree:
@@ -313,7 +313,7 @@ class GitWorkspace:
             said = await self._repository.git.ask("rev-parse", "--verify", "--quiet", ref)
         if said.text != ours:
             found = said.text or "nothing"
-            raise BranchMoved(f"{ref} was moved by somebody else: to {found}, from {ours}")
+            raise BranchMoved(f"{ref} was moved by another program: to {found}, from {ours}")
         return ours
 
     async def tree_of(self, commit: str) -> str:
@@ -413,7 +413,7 @@ class GitWorkspace:
 
 
 def _clear_locks(common: Path, run: str) -> None:
-    """Locks on refs that only we move: whoever left them is dead, for we hold the plan."""
+    """Locks on refs that only we move: the process that left them is dead, for we hold the plan."""
     folder = common / attempts_of(run)
     below = (Path(entry.path) for entry in entries_below(folder))
     locks = (path for path in below if path.name.endswith(".lock"))
@@ -423,6 +423,6 @@ def _clear_locks(common: Path, run: str) -> None:
 
 
 async def _retire(tree: Tree) -> None:
-    with suppress(WorkspaceFailed, OSError):  # somebody writes faster than we remove
+    with suppress(WorkspaceFailed, OSError):  # a process writes faster than we remove
         await throw_away(tree)
         tree.path.write_text(RETIRED, encoding="utf-8")  # a name in use is not given again

@@ -82,7 +82,7 @@ class Tree:
     # --- who has it -----------------------------------------------------------------------------
 
     def note(self) -> Note | None:
-        """Who has it. A note that cannot be read stands for nobody known."""
+        """Who has it. A note that cannot be read stands for an unknown session."""
         try:
             found = json.loads((self.admin / _NOTE).read_bytes())
             return Note(run=found["run"], session=found["session"], base=found["base"])
