@@ -179,6 +179,10 @@ class Story:
         self._draft["objective"]["protected_paths"] = list(paths)
         return self
 
+    def delivers(self, words: str) -> Self:
+        self._draft["objective"]["deliverables"] = words
+        return self
+
     def work_paths(self, *paths: str) -> Self:
         self._draft["objective"]["work_paths"] = list(paths)
         return self

@@ -137,6 +137,7 @@ def test_special_files_are_taken_in_or_put_away(tmp_path: Path) -> None:
 
     ended = story.run()
 
-    assert (ended.code, ended.iterations) == (0, ("0001 node a execute guard=pass",))
+    told_first = ("0001 node a execute guard=pass", "0002 node a execute guard=pass")
+    assert (ended.code, ended.iterations) == (0, told_first)
     assert (ended.files["x.txt"], ended.files["in/ner/i.txt"]) == ("x\n", "i\n")
-    assert ended.files["out"] == "/etc\n"
+    assert ended.files.keys().isdisjoint({"out", "pipe"})

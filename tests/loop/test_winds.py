@@ -93,8 +93,8 @@ def test_a_hopeless_plan_as_it_is_aligned_ends_because_nothing_is_left_to_try(
     assert said.splitlines()[-2:] == [
         "  parked   A1: failed 90 times, last: the tide is out",
         (
-            "Next: `dwindle status` says why; `dwindle redirect` changes direction, max_winds or"
-            " max_attempts"
+            "Next: fix it, commit, `dwindle redirect --retry A1 && dwindle run`;"
+            " why: `dwindle log A1`"
         ),
     ]
 
@@ -193,7 +193,7 @@ def test_the_next_agent_takes_what_the_one_before_failed_at(tmp_path: Path) -> N
 def test_an_agent_that_cannot_be_had_is_passed_over_uncharged(tmp_path: Path) -> None:
     story = Story(tmp_path).limits(max_parallel_agents=1).atom("A1", check=GOOD)
     story = with_agents(story.done_when("grep -q good way.txt"), tmp_path, gone=WORKS, here=WORKS)
-    (tmp_path / "gone").unlink()
+    (tmp_path / "gone").write_text("#!/no/such/interpreter\n")
     assert story.run().code == 0
     starts = [e for e in story.events() if e["kind"] == "SessionStarted" and e["atom"]]
     assert [e["agent"] for e in starts] == [f"command:{tmp_path}/gone"]
@@ -201,6 +201,17 @@ def test_an_agent_that_cannot_be_had_is_passed_over_uncharged(tmp_path: Path) ->
     assert [e["agent"] for e in waited] == [f"command:{tmp_path}/here"]
     assert "cannot be had" in waited[0]["note"]
     assert story.plan.atoms[AtomId("A1")].attempts == 1
+
+
+def test_an_agent_that_is_not_installed_is_passed_over_before_the_run(tmp_path: Path) -> None:
+    story = Story(tmp_path).limits(max_parallel_agents=1).atom("A1", check=GOOD)
+    story = with_agents(story.done_when("grep -q good way.txt"), tmp_path, gone=WORKS, here=WORKS)
+    (tmp_path / "gone").unlink()
+    ended = story.aligned().called("run")
+    assert ended.code == 0, ended
+    starts = [e for e in story.events() if e["kind"] == "SessionStarted" and e["atom"]]
+    assert [e["agent"] for e in starts] == [f"command:{tmp_path}/here"]
+    assert f"command:{tmp_path}/gone cannot be had and is passed over" in ended.out
 
 
 def test_without_any_agent_that_can_be_had_nothing_begins(tmp_path: Path) -> None:

@@ -95,6 +95,7 @@ def test_a_new_test_that_fails_is_seen_in_the_second_run(tmp_path: Path) -> None
 def test_a_test_that_is_named_may_be_written_by_the_worker(tmp_path: Path) -> None:
     story = Story(tmp_path).having(PROJECT).work_paths("app.py", "tests/test_new.py")
     story.atom("A1", did({"app.py": RIGHT, "tests/test_new.py": TESTS})).limits(max_attempts=1)
+    story.delivers("app.py and tests/test_new.py")
     assert story.done_when(f"{SUITE} tests/test_new.py").run().code == 0
     assert "new_tests" not in certificate(story)
 

@@ -192,6 +192,9 @@ def sandbox(stage: Stage) -> Containment:
     return Bubblewrap(program=program, mark=stage.mark, home=stage.home)
 
 
+MEMORY = ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "CLAUDE_CODE_DISABLE_CLAUDE_MDS")
+
+
 def test_what_it_remembered_by_itself_is_not_told_to_the_next(play: Play) -> None:
     """Its name for the workspace is the path with every sign but letters and digits a dash."""
     name = re.sub(r"[^A-Za-z0-9]", "-", str(play.stage.work))
@@ -201,7 +204,7 @@ def test_what_it_remembered_by_itself_is_not_told_to_the_next(play: Play) -> Non
     script = lane(reports({"passed": False, "evidence": "", "failures": ["no"]}))
     played(play, script, VERIFIER)
     assert "canary" not in bodies(play)
-    played(play, script, VERIFIER, environment={"CLAUDE_CODE_DISABLE_AUTO_MEMORY": ""})
+    played(play, script, VERIFIER, environment=dict.fromkeys(MEMORY, ""))
     assert "canary" in bodies(play)
 
 

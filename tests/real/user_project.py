@@ -30,7 +30,7 @@ PLANS = """\
 objective:
   goal: {goal}
   background_intent: A user asked for it
-  deliverables: Files
+  deliverables: Files such as greet.sh
   definition_of_done: The checks pass
   constraints: {limits}
   base_case:

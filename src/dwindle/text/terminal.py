@@ -20,7 +20,11 @@ def one_line(text: str) -> str:
 
 def without_rulers(text: str) -> str:
     """In one line, without the lines that test runners draw."""
-    return " ".join(word for word in text.split() if len(word) < RULER or len(set(word)) > 1)
+    return " ".join(word for word in text.split() if not _is_ruler(word))
+
+
+def _is_ruler(word: str) -> bool:
+    return len(word) >= RULER and len(set(word)) == 1 and not word[0].isalnum()
 
 
 def columns(text: str) -> int:

@@ -563,7 +563,7 @@ def test_whatever_ends_the_dialogue_it_goes_on_later(project: Path, signal: sign
     with OnATerminal(project, "align") as terminal:
         for question, words in ANSWERS[:5]:
             terminal.answer(question, words)
-        terminal.expect("The command that exits with 0")
+        terminal.expect("when it holds:\n> ")
         os.kill(terminal.pid, signal)
         if signal is not signal.SIGKILL:
             terminal.expect(f"the draft is kept: {DRAFT_FILE}")

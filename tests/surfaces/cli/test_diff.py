@@ -32,9 +32,9 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
         "tests/test_old.py": "def test_kept(): ...\n",
         "stray.txt": "stray\n",
     }
-    part = {"description": "Write b"}
+    parts = ({"description": "Write b"}, {"description": "Write c", "depends_on": ["#1"]})
     story.atom("A1", failed("no pen"), did(work, artifacts=["src/a.py"]))
-    story.atom("A2", split("too much", part, {"description": "Write c"}), depends_on=["A1"])
+    story.atom("A2", split("too much", *parts), depends_on=["A1"])
     story.worker("A3", did({"src/b.py": "b = 1\n"}))
     story.worker("A4", did({"tests/test_new.py": "class TestB:\n    def test_b(self): ...\n"}))
     story.work_paths("src/**", "tests/test_old.py", "tests/test_new.py").done_when("sh pinned.sh")

@@ -113,10 +113,6 @@ FORGED = {
         (*STORY[:1], ("0002 store execute pass", PASSED_BY_HAND)),
         "iteration 0002 is store execute guard=pass, but work on parse was decided",
     ),
-    "work on a root that is to be planned": (
-        (("0001 root execute fail", START | {"attempts": 1}),),
-        "iteration 0001 is root execute guard=fail, but planning root was decided",
-    ),
     "a repair that was not asked for": (
         (*STORY[:2], ("0003 root decompose skipped", RED)),
         "iteration 0003 is root decompose guard=skipped, but work on parse was decided",
@@ -183,6 +179,14 @@ FORGED = {
 def test_forged(name: str, tmp_path: Path) -> None:
     story, what = FORGED[name]
     assert dwindle(told(tmp_path, *story), "replay") == different(what)
+
+
+def test_work_on_a_root_that_is_only_planned(tmp_path: Path) -> None:
+    write(tmp_path, ".runner/config.toml", "[limits]\nexecute_root = false\n")
+    told(tmp_path, ("0001 root execute fail", START | {"attempts": 1}))
+    assert dwindle(tmp_path, "replay") == different(
+        "iteration 0001 is root execute guard=fail, but planning root was decided"
+    )
 
 
 def test_bytes_that_are_not_canonical(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from dwindle.kernel.model import CheckType, Objective, Problem
 from dwindle.ports.checks import CheckResult
 from dwindle.runner.alignment import Alignment
 from dwindle.runner.gate.deciding_files import is_delivered, paths_of
+from dwindle.runner.gate.steering import delivered_paths
 from dwindle.runner.gate.verification import CheckFinding
 from dwindle.text.terminal import one_line
 from dwindle.toolchains.environments import Missed, missed_in
@@ -237,9 +238,9 @@ def _near(path: str, files: Collection[str]) -> str:
 
 def _asks_about_deliverable(result: CheckResult, objective: Objective, ground: _Ground) -> bool:
     """Did it only miss a file that the work makes, as `grep -q done report.md` does?"""
-    lacking = [n for n in paths_of(result.check) if not n.is_in(ground.commit)]
-    delivered = [named for named in lacking if is_delivered(objective, named)]
-    return result.exit_code not in NO_PROGRAM and _names_one_of(result, delivered)
+    lacking = [path for path in delivered_paths(objective) if path not in ground.commit]
+    said = _output(result)
+    return result.exit_code not in NO_PROGRAM and any(path in said for path in lacking)
 
 
 def _names_one_of(result: CheckResult, absent: Sequence[NamedPath]) -> bool:
