@@ -22,7 +22,7 @@ up to the root of the repository."""
 
 AFTERWARDS = """`dwindle` alone says where you stand; `dwindle COMMAND --help` says more about
 a command, and `dwindle help` lists the pages of the documentation. Exit codes:
-0, or 2 with the reason on stderr; a run ends with the code of its reason.
+0 done, 2 refused with the reason on stderr; `dwindle help exit-codes` has the rest.
 `dwindle state` and `dwindle hook` serve the plugin (`dwindle help plugin`)."""
 
 GROUPS = {
@@ -66,8 +66,8 @@ COMMANDS = (
         "Agree on a goal, run it, and say what to review and land.",
         (
             "An agent that can plan proposes the pieces of work; without one the goal is one\n"
-            "piece, which agents may split. The checks decide, whatever is proposed. Shows the\n"
-            "plan, what it may take at most, and asks before it starts; --yes does not ask.\n"
+            "piece, which agents may split. Your checks decide when it is done. You see the\n"
+            "plan and its upper limits, and are asked before it starts; --yes does not ask.\n"
             "`dwindle status` shows what was decided, `dwindle redirect` changes it. Ends as\n"
             "`dwindle run`, or as `dwindle align` if nothing was started."
         ),
@@ -79,7 +79,7 @@ COMMANDS = (
     ),
     (
         "run",
-        "Run the plan: until the base case holds, or for a reason to stop.",
+        "Run the plan until its checks pass or there is a reason to stop.",
         (
             "Agents of a graph plan work in git work trees of their own; your checkout is not\n"
             "touched. Agents of a tree plan work in your checkout, which has to be clean and\n"
@@ -165,7 +165,7 @@ COMMANDS = (
     ),
     (
         "diff",
-        "Show what a run changed: lines, by atom, tests, what the gate held fast.",
+        "Show what a run changed, by atom: lines, tests, what was protected or set aside.",
         (
             "From the commit where the run began to the end of its branch; of an ATOM, its\n"
             "commits and those of what it was split into. A run that goes on can be looked at\n"
