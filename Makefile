@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-ATOMS ?= 4
+ATOMS ?= 3
 
 BIN := $(VENV)/bin
 PY := $(BIN)/python
@@ -66,7 +66,7 @@ cov: test  ## the quick tests cover kernel and store to the last branch
 slow: $(STAMP)  ## the tests that take longer
 	$(PY) -m pytest -n 3 -m "slow and not nightly"  # they wait for programs half of the time
 
-model-check: $(STAMP)  ## every plan of up to ATOMS atoms (default 4), every outcome
+model-check: $(STAMP)  ## every plan of up to ATOMS atoms (default 3), every outcome
 	$(PY) -m tests.model.model_check --atoms $(ATOMS)
 
 proof: $(STAMP)  ## z3 obligations, and the Coq files (in order of name) where coqc is installed
@@ -88,9 +88,9 @@ current: $(STAMP)  ## the shipped schemas and the tables in docs/kernel.md and d
 	$(PY) -m dwindle.adapters.formats.schema --check
 	$(PY) docs/_generate.py --check
 
-nightly: fuzz figures  ## what takes long: long fuzzing, nightly tests, 5 atoms, mutants of the kernel
+nightly: fuzz figures  ## what takes long: long fuzzing, nightly tests, 4 atoms, mutants of the kernel
 	$(PY) -m pytest -n 2 -m nightly
-	$(MAKE) model-check ATOMS=5
+	$(MAKE) model-check ATOMS=4
 	$(MAKE) mutation
 
 figures: $(STAMP)  ## 100,000 simulated runs, 1,000 real kills, every adversary; one table of what came of it

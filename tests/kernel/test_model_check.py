@@ -30,14 +30,11 @@ def failing_is_free(plan: Plan, event: AttemptFailed) -> Plan:
     return with_atom(after, replace(atom, attempts=atom.attempts - 1))
 
 
-@pytest.mark.parametrize(
-    ("atoms", "least_graphs", "least_states"),
-    [(2, 200, 80_000), pytest.param(3, 1_000, 500_000, marks=pytest.mark.slow)],
-)
-def test_all_small_plans_keep_the_laws(atoms: int, least_graphs: int, least_states: int) -> None:
+@pytest.mark.slow
+def test_all_small_plans_keep_the_laws() -> None:
     """In a process of its own, as a person would run it (and out of sight of coverage)."""
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.model.model_check", "--atoms", str(atoms)],
+        [sys.executable, "-m", "tests.model.model_check", "--atoms", "2"],
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
@@ -50,8 +47,8 @@ def test_all_small_plans_keep_the_laws(atoms: int, least_graphs: int, least_stat
     assert (ran.returncode, ran.stderr) == (0, "")
     assert found is not None, ran.stdout
     graphs, states, transitions = map(int, found.groups())
-    assert graphs > least_graphs
-    assert states > least_states
+    assert graphs > 200
+    assert states > 80_000
     assert transitions > states
 
 

@@ -13,6 +13,7 @@ LIMITS = (3, 1, 10, 3, 2, 5, 4)
 BEFORE = (1, 2, 3, 3, 4, 1, 2, 9, 5, 1, 1)
 
 
+@pytest.mark.slow
 def test_every_obligation_is_as_expected() -> None:
     obligations = pytest.importorskip("proof.obligations", reason="z3 is not installed")
     known = obligations.all_obligations()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 import posixpath
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -239,8 +240,9 @@ def _near(path: str, files: Collection[str]) -> str:
 def _asks_about_deliverable(result: CheckResult, objective: Objective, ground: _Ground) -> bool:
     """Did it only miss a file that the work makes, as `grep -q done report.md` does?"""
     lacking = [path for path in delivered_paths(objective) if path not in ground.commit]
+    names = (rf"(?<![\w./-]){re.escape(path)}(?![\w/-])" for path in lacking)
     said = _output(result)
-    return result.exit_code not in NO_PROGRAM and any(path in said for path in lacking)
+    return result.exit_code not in NO_PROGRAM and any(re.search(name, said) for name in names)
 
 
 def _names_one_of(result: CheckResult, absent: Sequence[NamedPath]) -> bool:
