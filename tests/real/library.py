@@ -22,10 +22,10 @@ VERSION = "0.5.1"
 SHA256 = "1a29730d366e996aaacffb2f1f1cb9593dc38e2ddd30c91250c6dde09ea9b417"
 
 FETCH = "make real-library"
-BUILD_TOOLS = ("hatchling", "setuptools")
+BUILD_TOOLS = ("hatchling", "setuptools", "wheel")
 """What pip builds dwindle with, and the library."""
 INSTALLED = ("msgspec", "PyYAML", "cyclopts", "starlette", "uvicorn", "pytest")
-"""What the page installs: dwindle with its web extra, and pytest. A test compares pyproject.toml."""
+"""What the page installs: dwindle with its web extra, and pytest."""
 COMPLETE = "complete.txt"
 """Names the pins that the folder was filled for."""
 
