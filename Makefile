@@ -20,7 +20,7 @@ ci cov: RUN = $(BIN)/coverage erase && $(BIN)/coverage run
 export DWINDLE_REQUIRE_ALL
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test ci lint types layers cov slow model-check proof current nightly figures fuzz mutation bench fmt real-agents clean
+.PHONY: help demo test ci lint types layers cov slow model-check proof current nightly figures fuzz mutation bench fmt real-agents real-library clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -112,6 +112,9 @@ fmt: $(STAMP)  ## format, and fix what ruff can fix
 real-agents: $(STAMP)  ## install the claude and codex that tests/real runs, into .real-agents (1 GB)
 	$(PY) -m tests.real.install
 
+real-library: $(STAMP)  ## fetch the library that docs/first-hour.md is played on, and its wheels, into .real-library (6 MB)
+	$(PY) -m tests.real.library
+
 clean:  ## remove what these targets made, .venv included
-	rm -rf $(VENV) .real-agents build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .real-agents .real-library build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests bench proof docs -name __pycache__ -prune -exec rm -rf {} +

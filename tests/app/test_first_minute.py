@@ -171,7 +171,7 @@ def test_completed_then_landed(tmp_path: Path, standing: Standing) -> None:
     assert standing(tmp_path) == [
         f"{GRAPH_FILE}: completed, and landed on main",
         "  Let people log in",
-        "Next: `dwindle align` agrees on a new goal",
+        "Next: `dwindle go` or `dwindle align` agrees on a new goal",
         MORE,
     ]
 

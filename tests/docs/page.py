@@ -10,7 +10,8 @@ The convention is meant to read well on a forge:
 In what is printed, a line `...` stands for any number of lines, and `...` in a line for anything
 else in it. Times of day, run ids, commits and durations are told by their shape. A command must
 end with 0; one that does not is typed with `; echo "exit code $?"` after it, so that readers see it
-too. A page begins in an empty folder with an empty HOME; nothing is installed but dwindle.
+too. What a command exports stays exported. A page begins in an empty folder with an empty HOME;
+nothing is installed but dwindle, unless a test says otherwise.
 
     python -m tests.docs.page docs/tutorial.md        shows what is printed now
 """
@@ -22,7 +23,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +38,7 @@ SHAPES = (
     (re.compile(r"\b\d+(\.\d+)? ?s\b"), "<duration>"),
 )
 IDENTITY = "[user]\nname = Ada\nemail = ada@example.org\n[init]\ndefaultBranch = main\n"
+RESUME = """trap 'pwd >"$WHERE"; export -p >"$EXPORTED"' EXIT; . "$EXPORTED" """
 LONGEST = 120
 
 
@@ -113,9 +115,12 @@ def _plain(text: str) -> str:
     return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 
-def played(page: str, folder: Path) -> Iterator[Played]:
-    """The page, typed command by command; files are written on the way."""
-    surroundings = _surroundings(folder)
+def played(page: str, folder: Path, more: Mapping[str, str] | None = None) -> Iterator[Played]:
+    """The page, typed command by command; files are written on the way.
+
+    `more` are variables that the page begins with; a PATH among them has to lead to `dwindle`.
+    """
+    surroundings = _surroundings(folder) | dict(more or {})
     here = folder / "work"
     here.mkdir()
     for step in steps(page):
@@ -129,7 +134,7 @@ def played(page: str, folder: Path) -> Iterator[Played]:
 
 def _type(step: Typed, here: Path, surroundings: dict[str, str]) -> Played:
     ended = subprocess.run(
-        ["bash", "-c", f"trap 'pwd >\"$WHERE\"' EXIT\n{step.command}"],
+        ["bash", "-c", f"{RESUME}\n{step.command}"],
         cwd=here,
         env=surroundings,
         stdin=subprocess.DEVNULL,
@@ -150,12 +155,15 @@ def _surroundings(folder: Path) -> dict[str, str]:
     dwindle = programs / "dwindle"
     dwindle.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m dwindle "$@"\n', encoding="utf-8")
     dwindle.chmod(0o755)
+    exported = folder / "exported"
+    exported.touch()
     covered = {name: it for name, it in os.environ.items() if name.startswith("COVERAGE_")}
     return covered | {
         "PATH": f"{programs}:{os.environ['PATH']}",
         "HOME": str(home),
         "LC_ALL": "C.UTF-8",
         "WHERE": str(folder / "where"),
+        "EXPORTED": str(exported),
     }
 
 

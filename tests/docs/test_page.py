@@ -78,6 +78,11 @@ def test_an_exit_code_can_be_shown(tmp_path: Path) -> None:
     assert [it.as_shown for it in played(page, tmp_path)] == [True]
 
 
+def test_what_a_command_exports_is_there_for_the_next(tmp_path: Path) -> None:
+    page = "```console\n$ export NAME=$WHO; OTHER=Bob\n$ echo $NAME$OTHER\nAda\n```\n"
+    assert [it.as_shown for it in played(page, tmp_path, {"WHO": "Ada"})] == [True, True]
+
+
 def test_a_block_that_does_not_begin_with_a_command_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="begins with a command"):
         list(steps("```console\nhello\n```\n"))

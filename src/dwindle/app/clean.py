@@ -31,7 +31,7 @@ from dwindle.adapters.store.disk import DirectoryLock, RealDisk
 from dwindle.adapters.store.journal import JournalDamaged, path_of, read_journal
 from dwindle.app.errors import StoreFailed, WorkspaceFailed
 from dwindle.app.host.lease import refuse_hosted
-from dwindle.app.paths import JOURNALS, LOGS, PLAN_FILE, TREE_FILE, certificate_path
+from dwindle.app.paths import JOURNALS, LOGS, PLAN_FILE, PLANNING, TREE_FILE, certificate_path
 from dwindle.app.refusal import Refused, refused_by
 from dwindle.kernel.events import RunEnded, RunStarted
 from dwindle.kernel.model import StopCode
@@ -149,7 +149,9 @@ class _Cleaning:
     def _runs_on_record(self) -> Iterator[str]:
         for folder, suffix in ((JOURNALS, ".jsonl"), (LOGS, "")):
             for path in sorted((self._root / folder).glob(f"*{suffix}")):
-                if path.is_dir() is not bool(suffix) and _is_run(path.stem):
+                if path.is_dir() is bool(suffix) or path == self._root / PLANNING:
+                    continue
+                if _is_run(path.stem):
                     yield path.stem
 
     # --- which ----------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ PLAN_FILE: Final = PLAN_FILES[PlanKind.GRAPH]
 TREE_FILE: Final = PLAN_FILES[PlanKind.TREE]
 JOURNALS: Final = ".runner/journal"
 LOGS: Final = ".runner/iterations"
+PLANNING: Final = f"{LOGS}/planning"
+"""Logs of planners before a run; no run has this name."""
 OUTBOXES: Final = ".runner/outbox"
 
 

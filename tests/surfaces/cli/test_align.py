@@ -117,8 +117,8 @@ base case  red, as it should be
            failed: It is done
 atoms      1: A1
 sessions   about 2 expected at 50 % success, at most 170 sessions
-limits     33 iterations of 3, 10 attempts, 6 winds, 25 h, no limit on cost;
-           `dwindle redirect --set` changes them
+limits     33 iterations of up to 3 sessions, 10 attempts, 6 winds, 25 h, no
+           limit on cost; `dwindle redirect --set` changes them
 `dwindle run` starts it.
 """,
     )

@@ -39,6 +39,13 @@ def grow_old(folder: Path) -> None:
         os.utime(path, (facts.st_atime - OLD, facts.st_mtime - OLD), follow_symlinks=False)
 
 
+def test_the_logs_of_a_planner_are_no_run(tmp_path: Path) -> None:
+    completed(tmp_path)
+    (tmp_path / ".runner/iterations/planning/0001").mkdir(parents=True)
+    kept = json.loads(dwindle(tmp_path, "clean", "--json").out)["kept"]
+    assert [one["run"] for one in kept] == [RUN]
+
+
 def test_after_a_squash(tmp_path: Path) -> None:
     completed(tmp_path)
     before = refs(tmp_path)

@@ -21,7 +21,7 @@ from dwindle.app.agents.configured import READ_ONLY_BY, Terms, agent_of, policy_
 from dwindle.app.console import complain
 from dwindle.app.open_run.briefing import Briefings
 from dwindle.app.open_run.shared import Site, site_of
-from dwindle.app.paths import LOGS, OUTBOXES
+from dwindle.app.paths import LOGS, OUTBOXES, PLANNING
 from dwindle.app.refusal import Refused, refused_by
 from dwindle.app.settings import SETTINGS_FILE, settings_for
 from dwindle.kernel.events import NO_USAGE
@@ -76,7 +76,7 @@ class PlannerAgent:
         )
         agents = replace(agents, on_switch=lambda _, why: complain(why))
         async with _readable_tree(site) as tree:
-            folder = numbered_folder(site.root / LOGS / "planning")
+            folder = numbered_folder(site.root / PLANNING)
             finished = await _with_a_sign_of_life(agents.run(order, tree, folder))
             return finished.result
 

@@ -121,7 +121,8 @@ def limits_text(plan: Plan) -> str:
         "no limit on cost" if limits.max_cost_usd is None else amounts.money(limits.max_cost_usd)
     )
     return (
-        f"{amounts.count(limits.max_iterations)} iterations of {limits.max_parallel_agents}, "
+        f"{amounts.count(limits.max_iterations)} iterations of up to "
+        f"{amounts.count(limits.max_parallel_agents, 'session')}, "
         f"{limits.max_attempts} attempts, {limits.max_winds} winds, "
         f"{amounts.duration(limits.max_wall_seconds)}, {money}; "
         "`dwindle redirect --set` changes them"

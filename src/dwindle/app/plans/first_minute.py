@@ -45,7 +45,7 @@ NO_GOAL: Final = (
 )
 NOT_BEGUN: Final = ("`dwindle run` begins; `dwindle doctor` says whether it could",)
 ANOTHER: Final = {
-    PlanKind.GRAPH: "`dwindle align` agrees on a new goal",
+    PlanKind.GRAPH: "`dwindle go` or `dwindle align` agrees on a new goal",
     PlanKind.TREE: "add open nodes to .runner/tree.json and commit; `dwindle run` begins",
 }
 

@@ -29,7 +29,8 @@ REVIEW = """
 Review it, then land it:
   dwindle diff                     what the run changed
   dwindle report -o report.html    how it came about, with the certificate
-  dwindle land                     brings it to your branch"""
+  dwindle land                     brings it to your branch; with --squash as one commit
+  dwindle clean                    removes what the run no longer needs, once it has landed"""
 
 
 def go(  # noqa: PLR0913 - one for each option
@@ -86,11 +87,11 @@ def go(  # noqa: PLR0913 - one for each option
         say(agreement_text(agreed, starts=True))
     wanted = RunRequest(sandbox=not no_sandbox, agents=agent_overrides(agent))
     with contextlib.redirect_stdout(sys.stderr) if json else contextlib.nullcontext():
-        code = run_and_answer(wanted, PlanKind.GRAPH)
+        code = run_and_answer(wanted, PlanKind.GRAPH, review=REVIEW)
     if json:
         facts = alignment_facts(agreed.ready, agreed.kept)
         return say(as_json({**facts, "ended": _end(code)}), code)
-    return code or say(REVIEW)
+    return code
 
 
 def _end(code: int) -> dict[str, object]:

@@ -71,9 +71,16 @@ def run(  # noqa: PLR0913 - one for each option
 
 
 def run_and_answer(
-    request: running.RunRequest, wanted: PlanKind | None, *, verbose: bool = False
+    request: running.RunRequest,
+    wanted: PlanKind | None,
+    *,
+    verbose: bool = False,
+    review: str = "",
 ) -> int:
-    """Run, and report every error; returns the exit code of the run or of one iteration."""
+    """Run, and report every error; returns the exit code of the run or of one iteration.
+
+    `review` is printed after a run that is completed, in place of the next step.
+    """
     kind = _kind(wanted)
     _refuse_nonsense(request, kind)
     if not request.sandbox:
@@ -107,7 +114,9 @@ def run_and_answer(
     except (asyncio.CancelledError, KeyboardInterrupt):
         complain("dwindle: ended at once; `dwindle run` continues from here")
         return EXIT_CODES[StopCode.STOPPED_BY_USER]
-    say(f"{painted('Next:', 'bold')} {next_step(halted.plan)}")
+    is_completed = halted.stop is not None and halted.stop.code is StopCode.COMPLETED
+    next_line = f"{painted('Next:', 'bold')} {next_step(halted.plan)}"
+    say(review if review and is_completed else next_line)
     return 0 if halted.stop is None else EXIT_CODES[halted.stop.code]
 
 
