@@ -166,7 +166,10 @@ def surroundings(stage: Stage, shelf: Path, claude: programs.Program) -> dict[st
     """A reader with claude, Python and git on PATH, and a clone of this project at home."""
     here = stage.root / "bin"
     here.mkdir()
-    for name, path in (("claude", claude.path), ("python3", Path(sys._base_executable))):
+    for name, path in (
+        ("claude", claude.path),
+        ("python3", Path(getattr(sys, "_base_executable", sys.executable))),
+    ):
         (here / name).write_text(f'#!/bin/sh\nexec "{path}" "$@"\n', encoding="utf-8")
         (here / name).chmod(0o755)
     clone = stage.root / "clone"
