@@ -18,6 +18,7 @@ from tests.docs.test_commands_page import keys, table
 from tests.surfaces.command import PLAIN, TREE_FILE, Ended, dwindle, repository, write
 from tests.surfaces.small_runs import SCRIPT, SETTINGS
 
+from dwindle.adapters.git.repository import FIRST_COMMIT
 from dwindle.adapters.sandbox import limits as containment_bounds
 from dwindle.adapters.sandbox.cgroups import group_parents
 from dwindle.adapters.sandbox.choice import survey
@@ -141,7 +142,7 @@ def test_nothing_is_there(tmp_path: Path) -> None:
     } == {
         "repository": (
             "wrong",
-            f"{tmp_path} is not in a git repository; `git init` and a first commit make it one",
+            f"{tmp_path} is not in a git repository; `git init && {FIRST_COMMIT}` makes it one",
             "",
         ),
         "worker": (

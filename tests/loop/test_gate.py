@@ -181,7 +181,7 @@ def test_a_branch_that_moves_while_it_is_checked_is_not_called_done(tmp_path: Pa
     ended = story.aligned().called("run", "--no-sandbox")
 
     assert (ended.code, story.plan.control.stop_code) == (41, "tampered")
-    assert "was moved by somebody else" in (story.plan.control.stop_reason or "")
+    assert "was moved by another program" in (story.plan.control.stop_reason or "")
 
 
 def test_code_under_test_that_ends_the_program_is_no_pass(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ Nothing is pushed, no pull request is opened, no editor is started.
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -219,7 +220,12 @@ async def _commits(repository: Repository, run: str, base: str) -> tuple[Commit,
 
 def _advice(error: LandRefused) -> str:
     if "uncommitted" in error.what:
-        return "commit or stash them, then land again; nothing was changed"
+        named = shlex.join(str(path) for path in error.paths)
+        return (
+            "nothing was changed; commit them, or set them aside:\n"
+            f"  git stash push --include-untracked -- {named}\n"
+            "  then `dwindle land` again"
+        )
     if "detached" in error.what:
         return "for example: dwindle land --onto main"
     if "no branch named" in error.what:

@@ -19,7 +19,7 @@ from tests.adapters.git.places import (
 )
 
 from dwindle.adapters.git.command import Git, run
-from dwindle.adapters.git.repository import find
+from dwindle.adapters.git.repository import FIRST_COMMIT, find
 from dwindle.ports.workspace import Lease, WorkspaceFailed
 
 
@@ -42,9 +42,9 @@ async def test_places_without_files_or_commits_are_refused_with_a_sentence(tmp_p
         for place in (outside, bare, unborn, ready / ".git", tmp_path / "nowhere")
     ]
     assert said == [
-        f"{outside} is not in a git repository; `git init` and a first commit make it one",
+        f"{outside} is not in a git repository; `git init && {FIRST_COMMIT}` makes it one",
         f"{bare} is a bare repository: there are no files to work on",
-        f"{unborn} has no commit yet; make a first one, then try again",
+        f"{unborn} has no commit yet; `{FIRST_COMMIT}` makes one",
         f"{ready / '.git'} is inside of git's own folder; go to the checkout",
         f"{tmp_path / 'nowhere'} is not a folder",
     ]

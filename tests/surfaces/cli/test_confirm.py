@@ -20,6 +20,7 @@ from tests.surfaces.small_runs import (
 )
 
 from dwindle.adapters.store.disk import DirectoryLock
+from dwindle.app.open_run.graph import AGREE_FIRST
 from dwindle.kernel.model import Answer, Question, RunStatus, StopCode
 from dwindle.runner.gate.certificate import Certificate
 
@@ -129,7 +130,7 @@ def test_the_run_did_not_ask(tmp_path: Path) -> None:
 def test_there_is_no_run(tmp_path: Path) -> None:
     assert dwindle(tmp_path, "confirm") == Ended(
         code=2,
-        err=f"dwindle: {GRAPH_FILE}: there is no plan yet\n  agree on one first: `dwindle align`\n",
+        err=f"dwindle: {GRAPH_FILE}: there is no plan yet\n  {AGREE_FIRST}\n",
     )
     project(tmp_path, ASSERTED)
     assert dwindle(tmp_path, "confirm") == Ended(

@@ -20,6 +20,7 @@ from tests.surfaces.small_runs import (
 )
 
 from dwindle.adapters.store.disk import DirectoryLock
+from dwindle.app.open_run.graph import AGREE_FIRST
 
 pytestmark = pytest.mark.slow
 CLEAN = "  `dwindle clean` removes the branch and the work trees of the run\n"
@@ -121,7 +122,9 @@ def test_uncommitted_work_is_not_touched(tmp_path: Path) -> None:
         code=2,
         err=f"dwindle: {tmp_path} has uncommitted changes that landing on main would overwrite\n"
         "  done\n"
-        "  commit or stash them, then land again; nothing was changed\n",
+        "  nothing was changed; commit them, or set them aside:\n"
+        "  git stash push --include-untracked -- done\n"
+        "  then `dwindle land` again\n",
     )
     assert (head(tmp_path), (tmp_path / "done").read_text()) == (before, "my own\n")
 
@@ -179,12 +182,10 @@ def test_a_runner_has_it(tmp_path: Path) -> None:
 def test_no_plan_and_no_repository(tmp_path: Path, in_git: bool) -> None:
     if in_git:
         repository(tmp_path)
-        err = (
-            f"dwindle: {GRAPH_FILE}: there is no plan yet\n  agree on one first: `dwindle align`\n"
-        )
+        err = f"dwindle: {GRAPH_FILE}: there is no plan yet\n  {AGREE_FIRST}\n"
     else:
         err = (
             f"dwindle: {tmp_path} is not in a git repository; "
-            "`git init` and a first commit make it one\n"
+            "`git init && git add . && git commit --allow-empty -m 'First'` makes it one\n"
         )
     assert dwindle(tmp_path, "land") == Ended(code=2, err=err)

@@ -228,7 +228,7 @@ def test_a_tree_its_goal_and_its_checkout(tmp_path: Path) -> None:
         "checkout": (
             "wrong",
             f"not clean: .runner/GOAL.md, {TREE_FILE}",
-            "commit or stash it: every iteration begins and ends with a commit",
+            "commit it (`git add . && git commit -m 'Before the run'`) or stash it",
         ),
     }
     assert of_trees(tmp_path) == wrong

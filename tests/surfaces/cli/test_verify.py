@@ -28,6 +28,7 @@ from tests.surfaces.small_runs import (
 )
 
 from dwindle.adapters.sandbox.choice import choose
+from dwindle.app.open_run.graph import AGREE_FIRST
 from dwindle.runner.gate.certificate import Certificate
 
 pytestmark = pytest.mark.slow
@@ -247,7 +248,7 @@ def test_before_anything_was_run(tmp_path: Path) -> None:
     )
     (tmp_path / GRAPH_FILE).unlink()
     assert dwindle(tmp_path, "verify").err == (
-        f"dwindle: {GRAPH_FILE}: there is no plan yet\n  agree on one first: `dwindle align`\n"
+        f"dwindle: {GRAPH_FILE}: there is no plan yet\n  {AGREE_FIRST}\n"
     )
 
 

@@ -23,6 +23,8 @@ NOT_IGNORED = 1
 DISCOVERY_SECONDS = 30.0
 """For git to find a repository: its configuration may include a file that cannot be read."""
 
+FIRST_COMMIT = "git add . && git commit --allow-empty -m 'First'"
+
 NAME, EMAIL = "Dwindle", "dwindle@localhost"
 
 MADE_BY_US = (
@@ -157,7 +159,7 @@ async def find(path: Path, filters: Filters | None = None) -> Repository:
     found = await _rev_parse(path, "--path-format=absolute", *asked)
     if found.code:
         if "not a git repository" in found.err:
-            what = f"{path} is not in a git repository; `git init` and a first commit make it one"
+            what = f"{path} is not in a git repository; `git init && {FIRST_COMMIT}` makes it one"
             raise WorkspaceFailed(what)
         raise WorkspaceFailed(f"git cannot read the repository at {path}", found.err)
     bare, inside, common, git_dir = os.fsdecode(found.out).splitlines()
@@ -170,7 +172,7 @@ async def find(path: Path, filters: Filters | None = None) -> Repository:
     ours = CommonDir.open(Path(git_dir), filters, checkout)
     git = Git(git_dir=Path(git_dir), tree=checkout, common=ours)
     if (await git.ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}")).code:
-        raise WorkspaceFailed(f"{checkout} has no commit yet; make a first one, then try again")
+        raise WorkspaceFailed(f"{checkout} has no commit yet; `{FIRST_COMMIT}` makes one")
     return Repository(
         git=git.with_settings(*_settings(ours.values)),
         common=Path(common),

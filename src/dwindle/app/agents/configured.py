@@ -103,8 +103,9 @@ def no_agent() -> Refused:
     return Refused(
         "no agent is configured, and neither claude nor codex is found",
         where=SETTINGS_FILE,
-        hint='install one of them, or for example: [agents]\n  backend = "command"\n'
-        '  command = ["my-agent"]',
+        hint="install one of them and log in, or name a program of yours in that file:\n"
+        '    [agents]\n    backend = "command"\n    command = ["my-agent"]\n'
+        "  then `dwindle run`",
     )
 
 

@@ -86,5 +86,5 @@ def _checkout(root: Path, tree: TreeRun | None) -> Diagnosis:
     if tree is not None and tree.is_unfinished:
         hint = "an iteration was interrupted; `dwindle run` sets its changes aside"
         return Diagnosis(name="checkout", state=Severity.NOTE, what=what, hint=hint)
-    hint = "commit or stash it: every iteration begins and ends with a commit"
+    hint = "commit it (`git add . && git commit -m 'Before the run'`) or stash it"
     return Diagnosis(name="checkout", state=_lacking(root), what=what, hint=hint)

@@ -18,6 +18,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from dwindle.adapters.formats.graph import plan as graph_plan
 from dwindle.adapters.git.repository import GitGround, Repository
@@ -55,8 +56,10 @@ from dwindle.runner.ledger import Ledger, Store, digest
 from dwindle.runner.rollback import refuse_rolled_back
 from dwindle.runner.session import AgentRunner, Policy
 
+AGREE_FIRST: Final = 'agree on one first: `dwindle align`, or `dwindle go "GOAL" --check "COMMAND"`'
 
-def no_plan(hint: str = "agree on one first: `dwindle align`") -> Refused:
+
+def no_plan(hint: str = AGREE_FIRST) -> Refused:
     return Refused("there is no plan yet", where=PLAN_FILE, hint=hint)
 
 

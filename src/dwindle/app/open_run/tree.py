@@ -324,7 +324,7 @@ def _refuse_dirt(dirt: Sequence[str]) -> None:
         listed = "".join(f"\n  {path}" for path in dirt[:SHOWN])
         raise Refused(
             f"the checkout is not clean:{listed}{more}",
-            hint="commit or stash it: every iteration begins and ends with a commit",
+            hint="commit it (`git add . && git commit -m 'Before the run'`) or stash it",
         )
 
 

@@ -6,6 +6,8 @@ the plan alone; the caller finds out whether a runner is at work.
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping
 from typing import Final
 
@@ -23,6 +25,9 @@ LIMITS: Final[Mapping[StopCode, str]] = {
     StopCode.BUDGET_TOKENS: "max_tokens",
 }
 """The limit that a run came up against; it has the same name in both kinds of plan."""
+UNPIN: Final = re.compile(r"`(dwindle redirect --unpin [^`]+)`")
+"""How the reason of a failed attempt says what a user may allow."""
+SET_ASIDE: Final = "set aside, outside of the work paths: "
 PARKED: Final = (StopCode.OR_EXHAUSTED, StopCode.ATOM_EXHAUSTED)
 ALWAYS: Final[Mapping[StopCode, str]] = {
     StopCode.AGENT_UNAVAILABLE: "`dwindle doctor` says what is missing; then `dwindle run`",
@@ -77,13 +82,24 @@ def _word(plan: Plan) -> str:
 def _raised(limit: str, plan: Plan) -> str:
     if plan.kind is PlanKind.TREE:
         return f"raise {limit} in {SETTINGS_FILE} under [limits], commit, `dwindle run`"
-    return f"`dwindle redirect --set {limit}=N` raises it; then `dwindle run`"
+    agreed = getattr(plan.limits, limit)
+    if agreed is None:  # the plan was edited since
+        return f"`dwindle redirect --set {limit}=N` raises it; then `dwindle run`"
+    return f"`dwindle redirect --set {limit}={2 * agreed:.15g} && dwindle run` doubles it"
 
 
 def _unparked(plan: Plan) -> str:
     if plan.kind is PlanKind.TREE:
         return "`dwindle status` says what is parked; edit .runner/tree.json, commit, `dwindle run`"
-    names = [one.name for one in parked(plan)]
+    found = parked(plan)
+    if unpins := UNPIN.findall(" ".join(one.reason or "" for one in found)):
+        # It gives the attempts back too, so that a retry after it would change nothing.
+        return f"if the work may change it, `{unpins[0]} && dwindle run`; why: `dwindle log`"
+    if any(SET_ASIDE in (one.reason or "") for one in found):
+        paths = " ".join(f"--work-path {shlex.quote(p)}" for p in plan.objective.work_paths)
+        more = f"`dwindle redirect {paths} --work-path PATH && dwindle run`"
+        return f"if the work belongs there, {more} allows a path that was set aside"
+    names = [one.name for one in found]
     if not names:
         return _another_way(plan)
     one = next((name for name in names if name in plan.atoms), names[0])
