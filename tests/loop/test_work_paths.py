@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -80,6 +82,18 @@ def test_an_atom_is_checked_without_what_was_set_aside(tmp_path: Path) -> None:
     found = story.having({"tools/check.sh": "grep -q three app.py && test -f done.py\n"}).run()
     assert found.stop == "atom_exhausted"
     assert "set aside, outside of the work paths: tools/check.sh" in found.trail[0]
+
+
+def test_work_that_is_set_aside_again_and_again_can_be_allowed_as_printed(tmp_path: Path) -> None:
+    story = Story(tmp_path).having(PROJECT).work_paths("app.py").limits(max_attempts=1)
+    made = did({"done": "yes\n"})
+    story.atom("A1", made, made, check={"type": "command", "value": "test -f done"})
+    ended = story.done_when("test -f done").aligned().called("run")
+    assert ended.code == 31, ended
+    printed = re.search(r"if done is part of the work, `dwindle (.+) && dwindle run`", ended.out)
+    assert printed is not None, ended
+    assert story.called(*shlex.split(printed[1]), "--yes").code == 0
+    assert story.called("run").code == 0
 
 
 def test_a_new_test_that_fails_is_seen_in_the_second_run(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ LIMITS: Final[Mapping[StopCode, str]] = {
 """The limit that a run came up against; it has the same name in both kinds of plan."""
 UNPIN: Final = re.compile(r"`(dwindle redirect --unpin [^`]+)`")
 """How the reason of a failed attempt says what a user may allow."""
-SET_ASIDE: Final = "set aside, outside of the work paths: "
+SET_ASIDE: Final = re.compile(r"set aside, outside of the work paths: ([^\s,;]+)")
 PARKED: Final = (StopCode.OR_EXHAUSTED, StopCode.ATOM_EXHAUSTED)
 ALWAYS: Final[Mapping[StopCode, str]] = {
     StopCode.AGENT_UNAVAILABLE: "`dwindle doctor` says what is missing; then `dwindle run`",
@@ -95,10 +95,11 @@ def _unparked(plan: Plan) -> str:
     if unpins := UNPIN.findall(" ".join(one.reason or "" for one in found)):
         # It gives the attempts back too, so that a retry after it would change nothing.
         return f"if the work may change it, `{unpins[0]} && dwindle run`; why: `dwindle log`"
-    if any(SET_ASIDE in (one.reason or "") for one in found):
-        paths = " ".join(f"--work-path {shlex.quote(p)}" for p in plan.objective.work_paths)
-        more = f"`dwindle redirect {paths} --work-path PATH && dwindle run`"
-        return f"if the work belongs there, {more} allows a path that was set aside"
+    if aside := SET_ASIDE.findall(" ".join(one.reason or "" for one in found)):
+        paths = (*plan.objective.work_paths, *dict.fromkeys(aside))
+        options = " ".join(f"--work-path {shlex.quote(path)}" for path in paths)
+        allow = f"`dwindle redirect {options} && dwindle run`"
+        return f"if {aside[0]} is part of the work, {allow}; why: `dwindle log`"
     names = [one.name for one in found]
     if not names:
         return _another_way(plan)
